@@ -3,6 +3,34 @@ import type { Mutant } from './mutant.ts';
 
 export const storesMutants: readonly Mutant[] = [
   {
+    name: 'a lease that began later than now holds until its end',
+    file: 'src/stores/host-clock.ts',
+    old: 'if (isAhead(until - lengthMs, now)) return 0;',
+    new: '',
+    tests: ['src/stores/host-clock.test.ts', 'test/stores/set-clock.test.ts'],
+  },
+  {
+    name: 'after a jump of the clock forward others take the runs of live owners',
+    file: 'src/stores/host-clock.ts',
+    old: 'until - now + (forwardAgoMs < lengthMs ? forwardMs : 0)',
+    new: 'until - now + (forwardAgoMs < lengthMs ? 0 : 0)',
+    tests: ['test/stores/set-clock.test.ts'],
+  },
+  {
+    name: 'a lease of SQLite that began later than now holds until its end',
+    file: 'src/stores/sqlite/tables/run-writes.ts',
+    old: 'r.lease_ms > 0 and r.lease_until - r.lease_ms > ?',
+    new: 'r.lease_ms < 0 and r.lease_until - r.lease_ms > ?',
+    tests: ['test/stores/set-clock.test.ts'],
+  },
+  {
+    name: 'the due times of a run are not moved with a clock that was set back',
+    file: 'src/engine/commands/set-back.ts',
+    old: 'setBackMs <= slackMs) return 0;',
+    new: 'setBackMs > 0) return 0;',
+    tests: ['test/stores/set-clock.test.ts'],
+  },
+  {
     name: 'the log is not waited for while another process turns it on',
     file: 'src/stores/sqlite/tables/schema.ts',
     old: '!isBusy(error) || performance.now() >= until',
@@ -47,8 +75,8 @@ export const storesMutants: readonly Mutant[] = [
   {
     name: "memory: a run within another's lease is claimed",
     file: 'src/stores/run-tables.ts',
-    old: 'if (run.owner !== undefined && isClaimed(run, now) && run.owner !== request.takeFrom) {',
-    new: 'if (run.owner !== undefined && isClaimed(run, now) && run.owner === request.takeFrom) {',
+    old: 'if (run.owner !== undefined && remainingMs > 0 && run.owner !== request.takeFrom)',
+    new: 'if (run.owner !== undefined && remainingMs > 0 && run.owner === request.takeFrom)',
     tests: ['src/stores/memory/memory-store.test.ts'],
   },
   {

@@ -59,7 +59,7 @@ class PollingWorker implements Worker {
   #cancel: (() => void) | undefined;
   /** Between two looks nothing else may hold the process. */
   readonly #leave: (() => void) | undefined;
-  /** Runs that could not be advanced, how often, and until when they are not tried again. */
+  /** Runs that could not be advanced, how often, and until when (monotonic ms) they are not tried again. */
   readonly #faults = new Map<string, { readonly count: number; readonly until: number }>();
   readonly #stopWatching: (() => void) | undefined;
   readonly #startedAt: number;
@@ -140,14 +140,14 @@ class PollingWorker implements Worker {
   }
 
   #putOffNow(): readonly string[] {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     return [...this.#faults].filter(([, { until }]) => until > now).map(([runId]) => runId);
   }
 
   /** A run whose graph is not known here, or that cannot be read, is tried again, less and less often. */
   #putOff(runId: string): void {
     const { pollMs = defaultPollMs } = this.#options;
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     for (const [other, { until }] of this.#faults) if (until + longestDelayMs < now) this.#faults.delete(other);
     const count = (this.#faults.get(runId)?.count ?? 0) + 1;
     this.#faults.set(runId, { count, until: now + Math.min(pollMs * 2 ** count, longestDelayMs) });

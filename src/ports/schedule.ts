@@ -28,6 +28,14 @@ export function scheduleOf(admission: {
   return { queue, priority, dueAt, ...(key === undefined ? {} : { key }) };
 }
 
+/** Whether a run may be taken up. One that was not put off always may, also if the clock was set back since it was admitted. */
+export function isDueBy(
+  { schedule, createdAt }: { readonly schedule: Pick<RunSchedule, 'dueAt'>; readonly createdAt: number },
+  at: number,
+): boolean {
+  return schedule.dueAt <= at || schedule.dueAt <= createdAt;
+}
+
 const parts: Readonly<Record<keyof Schedule, (part: unknown) => boolean>> = {
   queue: (part) => typeof part === 'string',
   key: (part) => typeof part === 'string',

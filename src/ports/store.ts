@@ -211,6 +211,8 @@ export interface WaitRow {
   readonly kind: 'question' | 'timer' | 'signal' | 'doubt' | 'retry';
   /** Epoch ms at which the wait is due; absent if it has no due time. */
   readonly dueAt?: number;
+  /** When it was opened, in epoch ms, of one with a due time. Listings need not give it back. */
+  readonly openedAt?: number;
   /** Encoded wait, opaque to the store: what is shown to people and what answers are checked against. */
   readonly body: Uint8Array;
   /** Checksum of the row, 32 bytes, made by the writer; a store only keeps it. Absent in rows written before checksums existed. */
@@ -398,7 +400,8 @@ export interface Store {
   claimRun(request: ClaimRequest): Promise<ClaimReply>;
   /**
    * Finds runs that can go on and claims them, in one transaction. Such a run is running, cancelling or paused, has no live claim, is due,
-   * and has something to do: it is running or cancelling, or has a message, or has a wait that is due. Higher priorities come first. Within
+   * and has something to do: it is running or cancelling, or has a message, or has a wait that is due. Where the clock is that of a host, a
+   * wait that was opened later than now is due too: its owner corrects what the clock made of it. Higher priorities come first. Within
    * a priority, the run that could go on earliest comes first (counted from its due time, its oldest message or its first due wait), then
    * the oldest run.
    */

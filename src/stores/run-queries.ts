@@ -1,6 +1,6 @@
 /** Listings of stores that keep their data in memory: they filter, sort, and cut out a page. */
 import { isUnderWay } from '../state/tree.ts';
-import type { RunSchedule } from '../ports/schedule.ts';
+import { isDueBy, type RunSchedule } from '../ports/schedule.ts';
 import type {
   Admission,
   CheckpointRow,
@@ -20,6 +20,7 @@ import type {
   WorkerBeat,
 } from '../ports/store.ts';
 import { CairnError } from '../errors.ts';
+import { isAhead, type HostClock } from './host-clock.ts';
 
 // One run in the memory store: plain fields, which are never handed out.
 
@@ -64,6 +65,8 @@ export interface MemoryRun {
   token: number;
   owner: string | undefined;
   leaseUntil: number;
+  /** Length of the lease; 0 if there is none. */
+  leaseMs: number;
   prunedBelow: number;
   /** Newest last; those at an older head count no more. */
   refusals: readonly (Refusal & { readonly head: number })[];
@@ -92,8 +95,9 @@ export function copySnapshot({ seq, body, checksum }: SnapshotRow, copy: Copy): 
 }
 
 export function copyWait(wait: WaitRow, copy: Copy): WaitRow {
-  const { waitId, kind, dueAt } = wait;
-  return { waitId, kind, ...(dueAt === undefined ? {} : { dueAt }), ...copyBody(wait, copy) };
+  const { waitId, kind, dueAt, openedAt } = wait;
+  const times = { ...(dueAt === undefined ? {} : { dueAt }), ...(openedAt === undefined ? {} : { openedAt }) };
+  return { waitId, kind, ...times, ...copyBody(wait, copy) };
 }
 
 /** The body of a wait or a message, and its checksum if it has one. */
@@ -112,16 +116,15 @@ export function hasMessages(run: MemoryRun): boolean {
   return run.messages.some((message) => !message.isTaken);
 }
 
-export function isClaimed(run: MemoryRun, now: number): boolean {
-  return run.owner !== undefined && run.leaseUntil > now;
+/** How long the run's claim holds; 0 if nobody has it. */
+export function claimLeftMs({ owner, leaseUntil, leaseMs }: MemoryRun, clock: HostClock): number {
+  return owner === undefined ? 0 : clock.leaseLeftMs(leaseUntil, leaseMs);
 }
 
-export function toRunRow(run: MemoryRun, now: number): RunRow {
+export function toRunRow(run: MemoryRun, clock: HostClock): RunRow {
   const { tenant, runId, key, graphId, parent, meta } = run.admission;
-  const claim =
-    run.owner !== undefined && isClaimed(run, now)
-      ? { claim: { workerId: run.owner, remainingMs: run.leaseUntil - now } }
-      : {};
+  const remainingMs = claimLeftMs(run, clock);
+  const claim = run.owner !== undefined && remainingMs > 0 ? { claim: { workerId: run.owner, remainingMs } } : {};
   return {
     tenant,
     runId,
@@ -176,14 +179,16 @@ export function compareText(a: string, b: string): number {
 }
 
 /** Since when a run has had something to do, in epoch ms; undefined if it has nothing to do or is not due. */
-function dueSince(run: MemoryRun, at: number): number | undefined {
+function dueSince(run: MemoryRun, at: number, now: number): number | undefined {
   const { dueAt } = run.schedule;
   const isGoing = isUnderWay(run.status);
-  if ((!isGoing && run.status !== 'paused') || dueAt > at) return undefined;
+  if ((!isGoing && run.status !== 'paused') || !isDueBy(run, at)) return undefined;
   const times = [
     ...(isGoing ? [dueAt] : []),
     ...run.messages.filter(({ isTaken }) => !isTaken).map((message) => message.at),
-    ...[...run.waits.values()].map(({ wait }) => wait.dueAt ?? Infinity).filter((due) => due <= at),
+    ...[...run.waits.values()]
+      .filter(({ wait }) => (wait.dueAt ?? Infinity) <= at || isAhead(wait.openedAt ?? 0, now))
+      .map(({ wait }) => wait.dueAt ?? at),
   ];
   return times.length === 0 ? undefined : Math.min(...times);
 }
@@ -192,18 +197,19 @@ function dueSince(run: MemoryRun, at: number): number | undefined {
 export function findNext(
   runs: Iterable<MemoryRun>,
   { at: requestedAt, graphs, queues, hashes, except, limit }: ClaimableQuery,
-  now: number,
+  clock: HostClock,
   live: readonly WorkerBeat[],
 ): readonly MemoryRun[] {
+  const now = clock.now();
   const at = requestedAt ?? now;
   const passed = new Set(except);
   const found: { readonly run: MemoryRun; readonly due: number }[] = [];
   for (const run of runs) {
     const { runId, graphId } = run.admission;
-    if (isClaimed(run, now) || passed.has(runId) || run.damage !== undefined) continue;
+    if (claimLeftMs(run, clock) > 0 || passed.has(runId) || run.damage !== undefined) continue;
     if (graphs?.includes(graphId) === false || queues?.includes(run.schedule.queue) === false) continue;
     if (!fitsCode(run, hashes, live)) continue;
-    const due = dueSince(run, at);
+    const due = dueSince(run, at, now);
     if (due !== undefined) found.push({ run, due });
   }
   const byUrgency = found.sort(
@@ -212,7 +218,7 @@ export function findNext(
   return byUrgency.slice(0, limit).map(({ run }) => run);
 }
 
-export function listRuns(runs: Iterable<MemoryRun>, query: RunQuery, now: number): Page<RunRow> {
+export function listRuns(runs: Iterable<MemoryRun>, query: RunQuery, clock: HostClock): Page<RunRow> {
   const { status, graphId, parentRunId, labels = {}, since = -Infinity, until = Infinity, limit = pageSize } = query;
   const before = query.cursor === undefined ? Infinity : (readCursor(query.cursor, 1)[0] ?? 0);
   const fits = (run: MemoryRun): boolean =>
@@ -227,7 +233,7 @@ export function listRuns(runs: Iterable<MemoryRun>, query: RunQuery, now: number
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {
-    rows: page.map((run) => toRunRow(run, now)),
+    rows: page.map((run) => toRunRow(run, clock)),
     ...(last !== undefined && found.length > limit ? { cursor: String(last.no) } : {}),
   };
 }
@@ -238,6 +244,11 @@ function hasAnswer(run: MemoryRun, waitId: string): boolean {
 }
 
 const dueOf = ({ wait }: StoredWait): number => wait.dueAt ?? Number.MAX_SAFE_INTEGER;
+
+function withoutOpening(wait: WaitRow): WaitRow {
+  const { openedAt: _, ...rest } = wait;
+  return rest;
+}
 
 export function listWaits(runs: Iterable<MemoryRun>, query: WaitQuery): Page<OpenWait> {
   const { kinds, dueBy, isAnswered, limit = pageSize } = query;
@@ -257,7 +268,7 @@ export function listWaits(runs: Iterable<MemoryRun>, query: WaitQuery): Page<Ope
       tenant: run.admission.tenant,
       runId: run.admission.runId,
       graphId: run.admission.graphId,
-      ...copyWait(stored.wait, handOut),
+      ...withoutOpening(copyWait(stored.wait, handOut)),
     })),
     ...(last !== undefined && found.length > limit ? { cursor: `${dueOf(last)}.${last.order}` } : {}),
   };

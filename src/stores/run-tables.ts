@@ -29,6 +29,7 @@ import type {
   WorkerBeat,
   WorkerRow,
 } from '../ports/store.ts';
+import { isAhead, type HostClock } from './host-clock.ts';
 import {
   compareText,
   findNext,
@@ -41,7 +42,7 @@ import {
   findRow,
   handOut,
   hasMessages,
-  isClaimed,
+  claimLeftMs,
   toRunRow,
   type MemoryRun,
 } from './run-queries.ts';
@@ -57,7 +58,7 @@ const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) 
 export class MemoryTables {
   isClosed = false;
   identity: string;
-  readonly now: () => number;
+  readonly clock: HostClock;
   readonly name: string;
   #tenants = new Map<string, Map<string, MemoryRun>>();
   /** By tenant and id. */
@@ -68,8 +69,8 @@ export class MemoryTables {
    */
   lastNumber = 0;
 
-  constructor(now: () => number, name: string, identity: string) {
-    this.now = now;
+  constructor(clock: HostClock, name: string, identity: string) {
+    this.clock = clock;
     this.identity = identity;
     this.name = name;
   }
@@ -78,8 +79,9 @@ export class MemoryTables {
   replaceBy(other: MemoryTables): void {
     for (const runs of other.#tenants.values())
       for (const run of runs.values()) {
-        const { token, owner, leaseUntil } = this.#tenants.get(run.admission.tenant)?.get(run.admission.runId) ?? run;
-        Object.assign(run, { token, owner, leaseUntil });
+        const before = this.#tenants.get(run.admission.tenant)?.get(run.admission.runId) ?? run;
+        const { token, owner, leaseUntil, leaseMs } = before;
+        Object.assign(run, { token, owner, leaseUntil, leaseMs });
       }
     this.#tenants = other.#tenants;
     this.lastNumber = Math.max(this.lastNumber, other.lastNumber);
@@ -136,28 +138,26 @@ export class MemoryTables {
       .filter(({ admission }) => admission.runId.startsWith(prefix) || admission.key.startsWith(prefix))
       .sort((a, b) => compareText(a.admission.runId, b.admission.runId))
       .slice(0, limit)
-      .map((run) => toRunRow(run, this.now()));
+      .map((run) => toRunRow(run, this.clock));
   }
 
   admitRun(admission: Admission): AdmissionReply {
     const { tenant, parent, waits, claim } = admission;
     const existing = this.find(admission);
-    if (existing !== undefined) return { created: false, run: toRunRow(existing, this.now()) };
+    if (existing !== undefined) return { created: false, run: toRunRow(existing, this.clock) };
     const forked = parent && this.requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
     const run = newRun(++this.lastNumber, admission);
     if (forked !== undefined) forked.forks += 1;
     this.#openWaits(run, waits);
     const granted = claim && { claim: this.#grant(run, claim.workerId, claim.leaseMs) };
     this.putRun(run);
-    return { created: true, run: toRunRow(run, this.now()), ...granted };
+    return { created: true, run: toRunRow(run, this.clock), ...granted };
   }
 
   removeRun(key: RunKey): void {
     const run = this.requireRun(key);
-    const now = this.now();
-    if (isClaimed(run, now)) {
-      throw new CairnError('CLAIM_TAKEN', { runId: key.runId, owner: run.owner, remainingMs: run.leaseUntil - now });
-    }
+    const remainingMs = claimLeftMs(run, this.clock);
+    if (remainingMs > 0) throw new CairnError('CLAIM_TAKEN', { runId: key.runId, owner: run.owner, remainingMs });
     const forks = this.#forksOf(key).map(({ admission }) => admission.runId);
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId: key.runId, forks });
     this.#tenants.get(key.tenant)?.delete(key.runId);
@@ -172,36 +172,41 @@ export class MemoryTables {
 
   claimRun(request: ClaimRequest): ClaimReply {
     const run = this.requireRun(request);
-    const now = this.now();
-    if (run.owner !== undefined && isClaimed(run, now) && run.owner !== request.takeFrom) {
-      return { owner: run.owner, remainingMs: run.leaseUntil - now };
-    }
+    const remainingMs = claimLeftMs(run, this.clock);
+    if (run.owner !== undefined && remainingMs > 0 && run.owner !== request.takeFrom)
+      return { owner: run.owner, remainingMs };
     const claim = this.#grant(run, request.workerId, request.leaseMs);
-    return { claim, run: toRunRow(run, this.now()) };
+    return { claim, run: toRunRow(run, this.clock) };
   }
 
   claimNext(request: NextRequest): readonly GrantedClaim[] {
-    const now = this.now();
-    return this.#findNext(request, now).map((run) => ({
+    return this.#findNext(request).map((run) => ({
       claim: this.#grant(run, request.workerId, request.leaseMs),
-      run: toRunRow(run, this.now()),
+      run: toRunRow(run, this.clock),
     }));
   }
 
   listClaimable(query: ClaimableQuery): readonly string[] {
-    return this.#findNext(query, this.now()).map(({ admission }) => admission.runId);
+    return this.#findNext(query).map(({ admission }) => admission.runId);
   }
 
-  #findNext(query: ClaimableQuery, now: number): readonly MemoryRun[] {
+  #findNext(query: ClaimableQuery): readonly MemoryRun[] {
     const { tenant } = query;
-    const live = [...this.#workers.values()].filter((one) => one.tenant === tenant && one.seenAt + one.aliveMs > now);
-    return findNext(this.runsOf(tenant), query, now, live);
+    const live = [...this.#workers.values()].filter((one) => one.tenant === tenant && this.#aliveLeftMs(one) > 0);
+    return findNext(this.runsOf(tenant), query, this.clock, live);
+  }
+
+  /** How long a worker still counts as alive. */
+  #aliveLeftMs({ seenAt, aliveMs }: { readonly seenAt: number; readonly aliveMs: number }): number {
+    const now = this.clock.now();
+    return isAhead(seenAt, now) ? 0 : seenAt + aliveMs - now;
   }
 
   #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {
     run.token = ++this.lastNumber;
     run.owner = workerId;
-    run.leaseUntil = this.now() + leaseMs;
+    run.leaseUntil = this.clock.now() + leaseMs;
+    run.leaseMs = leaseMs;
     const { tenant, runId } = run.admission;
     return { tenant, runId, workerId, token: run.token, leaseMs };
   }
@@ -218,7 +223,8 @@ export class MemoryTables {
   renewClaim(claim: Claim): Renewal {
     const run = this.find(claim);
     if (run?.token !== claim.token) return { isHeld: false, current: run?.token ?? 0 };
-    run.leaseUntil = this.now() + claim.leaseMs;
+    run.leaseUntil = this.clock.now() + claim.leaseMs;
+    run.leaseMs = claim.leaseMs;
     return { isHeld: true, hasMessages: hasMessages(run) };
   }
 
@@ -227,33 +233,34 @@ export class MemoryTables {
     if (run?.token !== claim.token) return;
     if (refusedBy !== undefined) {
       const others = run.refusals.filter(({ by, head }) => by !== refusedBy && head === run.head);
-      run.refusals = [...others, { by: refusedBy, at: this.now(), head: run.head }].slice(-refusalsMax);
+      run.refusals = [...others, { by: refusedBy, at: this.clock.now(), head: run.head }].slice(-refusalsMax);
     }
     run.token = ++this.lastNumber;
     run.owner = undefined;
     run.leaseUntil = 0;
+    run.leaseMs = 0;
   }
 
   noteWorker(worker: WorkerBeat): void {
     const { tenant, workerId, graphs, aliveMs, body } = worker;
-    const seenAt = this.now();
+    const seenAt = this.clock.now();
     const beat = { tenant, workerId, graphs: { ...graphs }, aliveMs, body: copyBytes(body), seenAt };
     this.#workers.set(JSON.stringify([tenant, workerId]), beat);
     for (const [key, other] of this.#workers) if (other.seenAt + workerListedMs < seenAt) this.#workers.delete(key);
   }
 
   listWorkers(tenant: string): readonly WorkerRow[] {
-    const now = this.now();
+    const now = this.clock.now();
     return [...this.#workers.values()]
       .filter((worker) => worker.tenant === tenant && worker.seenAt + workerListedMs >= now)
       .sort((a, b) => compareText(a.workerId, b.workerId))
-      .map(({ workerId, graphs, aliveMs, body, seenAt }) => ({
+      .map((worker) => ({
         tenant,
-        workerId,
-        graphs: { ...graphs },
-        body: handOut(body),
-        seenAt,
-        remainingMs: seenAt + aliveMs - now,
+        workerId: worker.workerId,
+        graphs: { ...worker.graphs },
+        body: handOut(worker.body),
+        seenAt: worker.seenAt,
+        remainingMs: this.#aliveLeftMs(worker),
       }));
   }
 
@@ -317,7 +324,7 @@ export class MemoryTables {
 
   readRun(key: RunKey): RunRow | undefined {
     const run = this.find(key);
-    return run && toRunRow(run, this.now());
+    return run && toRunRow(run, this.clock);
   }
 
   readCheckpoints(key: RunKey, { from, to, limit }: { from: number; to: number; limit?: number }): CheckpointRow[] {
@@ -406,6 +413,7 @@ function newRun(no: number, admission: Admission): MemoryRun {
     token: 0,
     owner: undefined,
     leaseUntil: 0,
+    leaseMs: 0,
     prunedBelow: 0,
     refusals: [],
   };

@@ -34,7 +34,7 @@ export function createTablesStore(tables: MemoryTables, capabilities: StoreCapab
       }),
     readRun: (key) => reply(() => tables.readRun(key)),
     findRuns: (tenant, prefix, limit) => reply(() => tables.findRuns(tenant, prefix, limit)),
-    listRuns: (query) => reply(() => listRuns(tables.runsOf(query.tenant), query, tables.now())),
+    listRuns: (query) => reply(() => listRuns(tables.runsOf(query.tenant), query, tables.clock)),
     removeRun: (key) => reply(() => tables.removeRun(key)),
     claimRun: (request) => reply(() => tables.claimRun(request)),
     claimNext: (request) => reply(() => tables.claimNext(request)),

@@ -40,7 +40,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   replay: ({ from }) => (from === undefined ? 'replayed' : `replayed from ${from.runId}@${from.seq}`),
   fork: ({ from, detail }) =>
     `${from === undefined ? 'forked' : `forked from ${from.runId}@${from.seq}`}${branchIn(detail)}`,
-  resume: ({ detail }) => `resumed${branchIn(detail)}`,
+  resume: ({ detail }) => `resumed${branchIn(detail)}${clockIn(detail)}`,
   pause: () => 'paused',
   cancel: ({ by, detail }) => `cancelled${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}`,
   end: ({ status, by, detail }) =>
@@ -58,6 +58,12 @@ function formatNearLimit(detail: unknown): string {
 function branchIn(detail: unknown): string {
   const words = branchWords(detail);
   return words === undefined ? '' : `; ${words}`;
+}
+
+/** By how much the clock was set back meanwhile, as the change says it. */
+function clockIn(detail: unknown): string {
+  const { clockSetBackMs: ms } = (detail ?? {}) as { readonly clockSetBackMs?: unknown };
+  return typeof ms === 'number' ? `; the clock was set back by ${formatDuration(ms)}, and due times with it` : '';
 }
 
 /** Why a run was cancelled, as the change says it. */

@@ -1,6 +1,7 @@
 /** Advances a run for a slice of time, for hosts that decide when and where runs go on (docs/spec/hosts.md). */
 import { CairnError } from '../../errors.ts';
 import { isHeld } from '../../history/access/place.ts';
+import { isDueBy } from '../../ports/schedule.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { AdvanceOptions, AdvanceResult, RunHandle } from '../api.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
@@ -96,7 +97,7 @@ async function standOf({ store, clock, ids }: EngineEnvironment, run: RunRow): P
   // The claim of this process is one it gives back at this moment; that of a dead one is taken over by the claim itself.
   const isOthers = claim !== undefined && claim.workerId !== ids.workerId && ids.isWorkerDead(claim.workerId) !== true;
   if (isOthers) return { status: 'held', by: claim.workerId, until: now + claim.remainingMs };
-  if (schedule.dueAt > now) return { status: 'paused', dueAt: schedule.dueAt, asks: false };
+  if (!isDueBy(run, now)) return { status: 'paused', dueAt: schedule.dueAt, asks: false };
   if (status !== 'paused' || hasMessages) return { status: status === 'cancelling' ? status : 'running' };
   const [due, answerable] = await Promise.all([
     store.listWaits({ tenant, runId, limit: 1 }),

@@ -7,11 +7,17 @@ const longestTimerMs = 60_000;
 /** The most runs whose due times are in memory. Workers, and whoever resumes them, take up the others. */
 const runsMax = 10_000;
 
+/** When a run is due: by the wall clock, and by the monotonic one. */
+interface DueTime {
+  readonly at: number;
+  readonly elapsedAt: number;
+}
+
 /** The due times of runs that paused here, with one timer for the soonest. */
 export class Wakes {
   readonly #clock: Clock;
   readonly #goOn: (runId: string) => Promise<unknown>;
-  readonly #dueTimes = new Map<string, number>();
+  readonly #dueTimes = new Map<string, DueTime>();
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
@@ -25,7 +31,7 @@ export class Wakes {
   rested(runId: string, { status, waits }: Pick<RunTree, 'status' | 'waits'>): void {
     const dueTimes = Object.values(waits).flatMap(({ dueAt }) => dueAt ?? []);
     if (status !== 'paused' || dueTimes.length === 0 || this.#dueTimes.size >= runsMax) this.#dueTimes.delete(runId);
-    else this.#dueTimes.set(runId, Math.min(...dueTimes));
+    else this.#dueTimes.set(runId, this.#dueTime(Math.min(...dueTimes)));
     this.#arm();
   }
 
@@ -43,6 +49,15 @@ export class Wakes {
     this.#dueTimes.clear();
   }
 
+  #dueTime(at: number): DueTime {
+    return { at, elapsedAt: this.#clock.monotonic() + at - this.#clock.now() };
+  }
+
+  /** By the clock that comes there first: the wall clock may be set back, and the monotonic one stands still while a machine sleeps. */
+  #leftMs({ at, elapsedAt }: DueTime): number {
+    return Math.min(at - this.#clock.now(), elapsedAt - this.#clock.monotonic());
+  }
+
   #wake(runId: string): void {
     if (this.#isClosed) return;
     this.#dueTimes.delete(runId);
@@ -53,11 +68,9 @@ export class Wakes {
     this.#cancel?.();
     this.#cancel = undefined;
     if (this.#isClosed || this.#dueTimes.size === 0) return;
-    const soonest = [...this.#dueTimes.values()].reduce((least, dueAt) => Math.min(least, dueAt));
-    const delayMs = Math.max(0, soonest - this.#clock.now());
-    this.#cancel = this.#clock.setTimer(Math.min(delayMs, longestTimerMs), () => {
-      const now = this.#clock.now();
-      for (const [runId, dueAt] of this.#dueTimes) if (dueAt <= now) this.#wake(runId);
+    const soonestMs = [...this.#dueTimes.values()].reduce((least, due) => Math.min(least, this.#leftMs(due)), Infinity);
+    this.#cancel = this.#clock.setTimer(Math.min(Math.max(0, soonestMs), longestTimerMs), () => {
+      for (const [runId, due] of this.#dueTimes) if (this.#leftMs(due) <= 0) this.#wake(runId);
       this.#arm();
     });
   }

@@ -93,15 +93,16 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
   const isOwnerDead = (): boolean | undefined => (intent.by === undefined ? undefined : ids.isWorkerDead(intent.by));
   const isGone = (): boolean => (isOwn ? !effectsInFlight.has(intent.key) : isOwnerDead() === true);
   // At its deadline the effect's signal is aborted, and it has a grace period to stop.
-  const overAt = intent.deadlineAt + limits.cancelGraceMs;
+  const overInMs = intent.deadlineAt - core.clockSetBackMs - clock.now() + limits.cancelGraceMs;
+  const since = clock.monotonic();
   for (let hasWaited = false; ; hasWaited = true) {
-    const remainingMs = overAt - clock.now();
+    const remainingMs = overInMs - (clock.monotonic() - since);
     if (isGone() || remainingMs <= 0) {
       activation.ownerHold = undefined;
       return hasWaited;
     }
     if (!isOwn && !hasWaited) {
-      activation.ownerHold = { owner: intent.by, until: overAt };
+      activation.ownerHold = { owner: intent.by, until: clock.now() + remainingMs };
       core.loop.publishLive('waiting', activation, activation.ownerHold);
       if (core.env.isSlice === true) core.loop.requestTurn();
     }

@@ -71,8 +71,8 @@ export class Agenda {
   readonly childFrames: Set<FrameRun> = new Set();
   /** The activation waiting for each wait, by wait id. */
   readonly waiters: Waiters = new Waiters();
-  /** Ids of waits whose due time has a timer in this process. */
-  readonly armedWaits: Set<string> = new Set();
+  /** The waits whose due time has a timer in this process, by id, with when it fires (monotonic ms). */
+  readonly armedWaits: Map<string, number> = new Map();
   /** Functions that cancel the timers of this process. */
   readonly timers: Set<() => void> = new Set();
   /** Number of pending retries and timers that keep the run from pausing. */

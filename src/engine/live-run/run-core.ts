@@ -192,6 +192,8 @@ export class RunCore {
   readonly resumedSeq: number;
   /** Whether another process was at work on the run when it ended or was closed, so that what was due may have begun there. */
   isTakenOver = false;
+  /** By how much the clock was set back before the run was taken up: what is recorded of times to come is too late by that. */
+  clockSetBackMs = 0;
   /** What was begun again without a declared effect class: paths of nodes and steps. */
   readonly repeated: Set<string> = new Set();
   /** Older states that activations saw, as they were loaded, by seq. */

@@ -39,10 +39,8 @@ export function isFailing({ failures, frame: { failedNodes = {} } }: RunTree): b
 function isTimeNear({ env, agenda }: RunCore, waits: readonly (readonly [waitId: string, WaitRecord])[]): boolean {
   const { holdTimersMs, holdQuestionsMs } = env.limits;
   const nearMs = waits.some(([, wait]) => isAnswerable(wait)) ? Math.min(holdQuestionsMs, holdTimersMs) : holdTimersMs;
-  const now = env.clock.now();
-  return waits.some(
-    ([waitId, { dueAt }]) => dueAt !== undefined && dueAt - now <= nearMs && agenda.armedWaits.has(waitId),
-  );
+  const now = env.clock.monotonic();
+  return waits.some(([waitId]) => (agenda.armedWaits.get(waitId) ?? Infinity) - now <= nearMs);
 }
 
 /** What a cancel request says. */

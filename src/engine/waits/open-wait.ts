@@ -95,8 +95,10 @@ export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean 
 export function armDueTime(core: RunCore, waitId: string): void {
   const dueAt = core.root.waits[waitId]?.dueAt;
   if (dueAt === undefined || core.agenda.armedWaits.has(waitId)) return;
-  core.agenda.armedWaits.add(waitId);
-  watchTimer(core, dueAt - core.env.clock.now(), () => {
+  const { clock } = core.env;
+  const delayMs = dueAt - clock.now();
+  core.agenda.armedWaits.set(waitId, clock.monotonic() + delayMs);
+  watchTimer(core, delayMs, () => {
     core.agenda.armedWaits.delete(waitId);
     if (core.standing.isStopping || !Object.hasOwn(core.root.waits, waitId)) return;
     fireDueWait(core, waitId);

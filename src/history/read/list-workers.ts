@@ -1,5 +1,6 @@
 /** Who advances the runs of a store, and which runs wait for code that none of them has. */
 import { isUnderWay } from '../../state/tree.ts';
+import { isDueBy } from '../../ports/schedule.ts';
 import type { Backlog, ClaimableQuery, GraphHashes, RunRow, Store, WorkerRow } from '../../ports/store.ts';
 import type { ReadPlace } from '../access/place.ts';
 
@@ -98,12 +99,12 @@ export async function readBacklog(
   const { tenant, graphs, queues } = query;
   const { rows } = await store.listRuns({ tenant, status: ['running', 'cancelling', 'paused'], limit: countedRuns });
   const ready = rows.filter(
-    ({ claim, status, hasMessages, graphId, schedule }) =>
-      claim === undefined &&
-      schedule.dueAt <= now &&
-      (status !== 'paused' || hasMessages) &&
-      (graphs?.includes(graphId) ?? true) &&
-      (queues?.includes(schedule.queue) ?? true),
+    (run) =>
+      run.claim === undefined &&
+      isDueBy(run, now) &&
+      (run.status !== 'paused' || run.hasMessages) &&
+      (graphs?.includes(run.graphId) ?? true) &&
+      (queues?.includes(run.schedule.queue) ?? true),
   );
   const oldest = Math.min(...ready.map(({ schedule, updatedAt }) => Math.max(schedule.dueAt, updatedAt)));
   return { ready: ready.length, ...(ready.length > 0 && { oldestMs: Math.max(0, now - oldest) }) };
@@ -131,7 +132,7 @@ export class CodeWaits {
     const { isWorkerDead, now } = this.#place;
     const isOwned = run.claim !== undefined && isWorkerDead(run.claim.workerId) !== true;
     const canGoOn = isUnderWay(run.status) || (run.status === 'paused' && run.hasMessages);
-    if (isOwned || !canGoOn || run.schedule.dueAt > now()) return undefined;
+    if (isOwned || !canGoOn || !isDueBy(run, now())) return undefined;
     this.#workers ??= listWorkers(this.#place);
     const workers = await this.#workers;
     if (workers.length === 0) return undefined;

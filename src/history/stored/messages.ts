@@ -126,10 +126,11 @@ export function isAnswerable({ kind }: Pick<WaitRecord, 'kind'>): boolean {
 
 /** The index row of an open wait of a run. */
 export function waitRowOf(run: RunKey, waitId: string, wait: WaitRecord): WaitRow {
-  const { kind, dueAt } = wait;
+  const { kind, dueAt, openedAt } = wait;
   const body = encoder.encode(encodeValue(wait));
   const row = { waitId, kind, body, ...(dueAt === undefined ? {} : { dueAt }) };
-  return { ...row, checksum: checksumOfWait(run, row) };
+  const opened = dueAt === undefined || openedAt === undefined ? {} : { openedAt };
+  return { ...row, ...opened, checksum: checksumOfWait(run, row) };
 }
 
 function checksumOfWait({ tenant, runId }: RunKey, { waitId, kind, dueAt, body }: WaitRow): Uint8Array {

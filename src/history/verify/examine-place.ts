@@ -7,6 +7,8 @@ import { examineRuns, type Finding } from './examine-runs.ts';
 
 const countedRuns = 1_000;
 const listedMax = 5;
+/** Smaller differences between times are none. */
+const clockSlackMs = 1_000;
 /** Less free room than this is not worth a word. */
 const worthVacuumBytes = 16 * 1024 ** 2;
 
@@ -56,6 +58,26 @@ async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefi
   };
 }
 
+/**
+ * Reports that the clock was set back: something was written later than now. Undefined if nothing was, and of a store on a server, which has
+ * a clock of its own.
+ */
+async function findClock({ store, tenant, now }: StatePlace): Promise<Finding | undefined> {
+  if (store.readTime !== undefined) return undefined;
+  const { rows } = await store.listRuns({ tenant, limit: countedRuns });
+  const workers = await store.listWorkers(tenant);
+  const newest = Math.max(0, ...rows.map(({ updatedAt }) => updatedAt), ...workers.map(({ seenAt }) => seenAt));
+  const setBackMs = newest - now();
+  if (setBackMs <= clockSlackMs) return undefined;
+  const writtenAt = new Date(newest).toISOString();
+  return {
+    name: 'clock',
+    verdict: 'warning',
+    detail: `it was set back by at least ${Math.ceil(setBackMs / 1_000)} s: the newest entry was written at ${writtenAt}`,
+    fix: 'if the clock is wrong now, set it right; due times are corrected when their runs are taken up',
+  };
+}
+
 /** Free room is reported where it is much, since it returns to the file system on request only. */
 async function findSpace(store: Store): Promise<readonly Finding[]> {
   const space = await store.readSpace?.();
@@ -78,7 +100,7 @@ export async function examinePlace(place: StatePlace): Promise<readonly Finding[
   const { store, blobs, tenant } = place;
   const { durability, isShared } = store.capabilities;
   const detail = `${store.name}: survives ${durability === 'power' ? 'a power cut' : durability === 'process' ? 'a killed process' : 'nothing'}${isShared ? ', can be shared by processes' : ''}`;
-  const held = await findHeld(place);
+  const [held, clock] = [await findHeld(place), await findClock(place)];
   return [
     { name: 'store', verdict: 'ok', detail },
     ...((await store.examine?.()) ?? []),
@@ -86,6 +108,7 @@ export async function examinePlace(place: StatePlace): Promise<readonly Finding[
     await countRuns(store, tenant),
     await findStopped(place),
     ...(held === undefined ? [] : [held]),
+    ...(clock === undefined ? [] : [clock]),
     await findDoubts(store, tenant),
     await examineRuns(store, blobs, tenant),
   ];

@@ -20,6 +20,7 @@ import type {
   Store,
   TagRow,
 } from '../../ports/store.ts';
+import { HostClock } from '../host-clock.ts';
 import type { MemoryRun } from '../run-queries.ts';
 import { MemoryTables } from '../run-tables.ts';
 import { createTablesStore } from '../tables-store.ts';
@@ -114,9 +115,9 @@ class JournaledTables extends MemoryTables {
   /** A write failed, and what is on the disk could not be read again. */
   #isLost = false;
 
-  constructor({ path, readOnly = false, identity, now = Date.now }: FileStoreOptions) {
+  constructor({ path, readOnly = false, identity, now }: FileStoreOptions) {
     const folder = resolve(path);
-    super(now, `file:${folder}`, '');
+    super(new HostClock(now), `file:${folder}`, '');
     this.#folder = folder;
     this.#isReadOnly = readOnly;
     if (!readOnly) {
@@ -178,7 +179,7 @@ class JournaledTables extends MemoryTables {
   /** Reads all journals, and does again what they tell, in the order in which it was done. */
   #load(): void {
     const lines: Line[] = [];
-    const tables = new MemoryTables(this.now, this.name, '');
+    const tables = new MemoryTables(this.clock, this.name, '');
     const damaged: { readonly key: RunKey; readonly damage: string }[] = [];
     const top = join(this.#folder, 'runs');
     this.#ends.clear();

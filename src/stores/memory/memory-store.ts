@@ -3,6 +3,7 @@
 import { readLimit, type Memories, type MemoryEntry, type MemoryOwner } from '../../ports/memories.ts';
 import { CairnError } from '../../errors.ts';
 import type { Store } from '../../ports/store.ts';
+import { HostClock } from '../host-clock.ts';
 import { MemoryTables } from '../run-tables.ts';
 import { createTablesStore } from '../tables-store.ts';
 
@@ -35,8 +36,11 @@ function checkOptions(options: unknown): void {
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions(options);
-  const { now = Date.now, name = 'memory:', identity = '' } = options;
-  return createTablesStore(new MemoryTables(now, name, identity), { durability: 'none', isShared: false });
+  const { now, name = 'memory:', identity = '' } = options;
+  return createTablesStore(new MemoryTables(new HostClock(now), name, identity), {
+    durability: 'none',
+    isShared: false,
+  });
 }
 
 // Memories that live in this process only, for tests.

@@ -11,6 +11,7 @@ import { HistoryReads } from './tables/history-reads.ts';
 import { RunReads, WaitReads } from './tables/wait-reads.ts';
 import { layoutVersion } from './tables/schema.ts';
 import { openSqliteStore } from './sqlite-store.ts';
+import { HostClock } from '../host-clock.ts';
 
 let folder = '';
 let db: DatabaseSync;
@@ -57,11 +58,11 @@ const runQueries: readonly Omit<RunQuery, 'tenant'>[] = [
 ];
 
 /** A fork of `p`. Forks are listed only where there are some. */
-const addFork = `insert into runs values ('t', 'f', 1, 0, 0, 1, 0, 0, 0, 0, 0, 'k', 'g', 'h', '', null, 'p', 1, null, null, x'')`;
+const addFork = `insert into runs values ('t', 'f', 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 'k', 'g', 'h', '', null, 'p', 1, null, null, x'')`;
 
 test.each(runQueries)('S4 runs by %o are read in order from an index', (query) => {
   db.exec(addFork);
-  new RunReads(record, Date.now, layoutVersion, 'store').listRuns({ tenant: 't', ...query });
+  new RunReads(record, new HostClock(), layoutVersion, 'store').listRuns({ tenant: 't', ...query });
   const plan = readPlan();
   expect(plan.length).toBeGreaterThan(query.parentRunId === undefined ? 0 : 1);
   expect(plan.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
@@ -85,10 +86,12 @@ test.each(waitQueries)('S4 waits by %o are read in order from an index', (query)
   expect(plan.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
 });
 
+const time = { now: 5, forwardMs: 0, forwardAgoMs: 5 };
+
 test.each([{}, { graphs: ['g', 'h'] }])(
   'S4 the next runs to claim are found without looking at finished ones: %o',
   (query) => {
-    new NextRuns(record).find({ tenant: 't', at: 5, limit: 9, ...query }, 5);
+    new NextRuns(record).find({ tenant: 't', at: 5, limit: 9, ...query }, time);
     const tables = readPlan().filter((step) => /(SEARCH|SCAN) (r|runs|waits|messages)\b/.test(step));
     expect(tables.length).toBeGreaterThan(3);
     // Untaken messages are few, and have an index of their own that is read whole.
@@ -97,7 +100,7 @@ test.each([{}, { graphs: ['g', 'h'] }])(
 );
 
 test('S4 the next runs of a graph are read in order from its own part of an index', () => {
-  new NextRuns(record).find({ tenant: 't', at: 5, limit: 9, graphs: ['g'] }, 5);
+  new NextRuns(record).find({ tenant: 't', at: 5, limit: 9, graphs: ['g'] }, time);
   const queue = readPlan().find((step) => step.includes(' r '));
   expect(queue).toMatch(/runs_to_take_by_graph \(tenant=\? AND graph_id=\?/);
 });

@@ -6,6 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { CheckpointPlaces, MessageWrite, createPrepare } from './tables/run-rows.ts';
 import { CommitWrite, type PendingCommit, HistoryWrites, RunHeads } from './tables/history-writes.ts';
 import { HistoryReads } from './tables/history-reads.ts';
+import { HostClock } from '../host-clock.ts';
 import { Watchers } from '../watchers.ts';
 import { findDamage, openDatabase, readSpace, type OpenedDatabase, StoreIdentity } from './file/open-database.ts';
 import { RunReads, WaitReads } from './tables/wait-reads.ts';
@@ -84,7 +85,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   checkOptions(options);
   const path = resolve(options.path);
   const name = `sqlite:${path}`;
-  const { durability = 'default', readOnly: isReadOnly = false, busyTimeoutMs = 5000, now = Date.now } = options;
+  const { durability = 'default', readOnly: isReadOnly = false, busyTimeoutMs = 5000 } = options;
+  const clock = new HostClock(options.now);
   const { walAutoCheckpointPages = 256, identity } = options;
   const opened = openDatabase({ path, store: name, isReadOnly, busyTimeoutMs, walAutoCheckpointPages, identity });
   const { db } = opened;
@@ -106,7 +108,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   const live = openSqliteLiveFeed(path, Date.now);
   let isClosed = false;
   const watchers = new Watchers();
-  const writes = createWrites(db, now, { heads, places, store: name }, (work, durability, bytes, isAlone = false) => {
+  const writes = createWrites(db, clock, { heads, places, store: name }, (work, durability, bytes, isAlone = false) => {
     if (isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: name }));
     if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
     return queue.enqueue(work, durability === 'power', bytes, isAlone);
@@ -115,7 +117,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     name,
     capabilities: { durability: durability === 'normal' ? 'process' : 'power', isShared: true },
     live,
-    ...createReads(opened, now, name, (work) => {
+    ...createReads(opened, clock, name, (work) => {
       try {
         if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
         return Promise.resolve(work());
@@ -183,16 +185,16 @@ type Reads = Pick<
 
 function createReads(
   { db, layout }: OpenedDatabase,
-  now: () => number,
+  clock: HostClock,
   store: string,
   read: <Reply>(work: () => Reply) => Promise<Reply>,
 ): Reads {
   const prepare = createPrepare(db);
-  const runs = new RunReads(prepare, now, layout, store);
+  const runs = new RunReads(prepare, clock, layout, store);
   const history = new HistoryReads(prepare);
   const waits = new WaitReads(prepare, layout);
   const identity = new StoreIdentity(prepare, layout);
-  const workers = new WorkerRows(prepare, layout, now);
+  const workers = new WorkerRows(prepare, layout, clock.now);
   return {
     readIdentity: () => read(() => identity.read()),
     findDamage: () => read(() => [...findDamage(db), ...runs.findDamage()]),
@@ -215,15 +217,15 @@ type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number, i
 
 function createWrites(
   db: DatabaseSync,
-  now: () => number,
+  clock: HostClock,
   { heads, places, store }: { readonly heads: RunHeads; readonly places: CheckpointPlaces; readonly store: string },
   write: Write,
 ): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'vacuum' | 'close'> {
   const prepare = createPrepare(db);
-  const commits = new CommitWrite(prepare, heads, places, now);
-  const reads = new RunReads(prepare, now, layoutVersion, store);
-  const workers = new WorkerRows(prepare, layoutVersion, now);
-  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, workers, now, store });
+  const commits = new CommitWrite(prepare, heads, places, clock.now);
+  const reads = new RunReads(prepare, clock, layoutVersion, store);
+  const workers = new WorkerRows(prepare, layoutVersion, clock.now);
+  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, workers, clock, store });
   const history = new HistoryWrites(prepare, heads, places);
   const messages = new MessageWrite(prepare);
   const advanced = new AdvancedRuns();

@@ -190,7 +190,7 @@ export class CommitWrite {
   constructor(prepare: Prepare, heads: RunHeads, places: CheckpointPlaces, now: () => number) {
     this.#now = now;
     this.#releaseClaim = prepare(
-      'update runs set token = ?, owner = null, lease_until = 0, head_seen = ? where tenant = ? and run_id = ?',
+      'update runs set token = ?, owner = null, lease_until = 0, lease_ms = 0, head_seen = ? where tenant = ? and run_id = ?',
     );
     this.#heads = heads;
     this.#places = places;
@@ -198,7 +198,7 @@ export class CommitWrite {
     this.#setStatus = prepare('update runs set status = ?, head_seen = ? where tenant = ? and run_id = ?');
     this.#setGraphHash = prepare('update runs set graph_hash = ? where tenant = ? and run_id = ?');
     this.#openWait = prepare(
-      'insert or replace into waits (run, wait_id, tenant, run_id, kind, due, checksum, body) values (?, ?, ?, ?, ?, ?, ?, ?)',
+      'insert or replace into waits (run, wait_id, tenant, run_id, kind, due, opened, checksum, body) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     );
     this.#closeWait = prepare('delete from waits where run = ? and wait_id = ?');
     this.#takeMessage = prepare('update messages set is_taken = 1 where run = ? and id = ?');
@@ -246,8 +246,8 @@ export class CommitWrite {
 
   openWaits(no: number, { tenant, runId }: RunKey, waits: readonly WaitRow[]): void {
     for (const wait of waits) {
-      const { waitId, kind, checksum = null, body } = wait;
-      this.#openWait().run(no, waitId, tenant, runId, kind, dueOf(wait), checksum, body);
+      const { waitId, kind, openedAt = null, checksum = null, body } = wait;
+      this.#openWait().run(no, waitId, tenant, runId, kind, dueOf(wait), openedAt, checksum, body);
     }
   }
 }

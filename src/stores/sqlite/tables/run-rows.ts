@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
 import type { Message, MessageReply, CheckpointRow, RunRow, StoredStatus, WaitRow } from '../../../ports/store.ts';
+import type { HostClock } from '../../host-clock.ts';
 import { bytesOf, checkOf, type CheckedColumns } from './row-check.ts';
 import { corruptError } from '../sqlite-errors.ts';
 
@@ -286,7 +287,7 @@ function readRefusals({ refusals, head }: StoredRun): Pick<RunRow, 'refusals'> {
  * the run's row.
  */
 export const runColumns = (layout: number): string => `
-  r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, r.pruned_below, ${texts.map(asBytes).join(', ')},
+  r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, ${layout < 7 ? '0 as lease_ms' : 'r.lease_ms'}, r.pruned_below, ${texts.map(asBytes).join(', ')},
   ${layout < 3 ? noSchedule : scheduleColumns}, ${layout < 4 ? noCheck : checkColumn}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,
   h.at as updated_at,
   exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages,
@@ -302,6 +303,7 @@ export interface StoredRun extends CheckedColumns {
   readonly status: number;
   readonly owner: Uint8Array | null;
   readonly lease_until: number;
+  readonly lease_ms: number;
   readonly pruned_below: number;
   readonly check_value: number | null;
   readonly head: number;
@@ -317,9 +319,9 @@ export function isDamagedRow(row: StoredRun): boolean {
   return statuses[row.status] === undefined || (row.check_value !== null && row.check_value !== checkOf(row));
 }
 
-export function toRunRow(row: StoredRun, now: number): RunRow {
+export function toRunRow(row: StoredRun, clock: HostClock): RunRow {
   const { parent_run, parent_seq, owner, queue_key } = row;
-  const remainingMs = row.lease_until - now;
+  const remainingMs = owner === null ? 0 : clock.leaseLeftMs(row.lease_until, row.lease_ms);
   return {
     tenant: readText(row.tenant),
     runId: readText(row.run_id),

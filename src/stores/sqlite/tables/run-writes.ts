@@ -28,6 +28,7 @@ import { CairnError } from '../../../errors.ts';
 import { scheduleOf } from '../../../ports/schedule.ts';
 import type { CommitWrite, RunHead, RunHeads } from './history-writes.ts';
 import type { RunReads } from './wait-reads.ts';
+import { clockSlackMs, type HostClock, type HostTime } from '../../host-clock.ts';
 import { checkOf, type CheckedColumns } from './row-check.ts';
 import { tablesOfRun } from './schema.ts';
 import { codeValues, fitsCode, type WorkerRows } from './workers.ts';
@@ -100,26 +101,41 @@ const isAllowed = (column: string): string => `(? is null or ${column} in (selec
 const filtersOfGraph = `${isAllowed('r.queue')} and r.run_id not in (select value from json_each(?)) and ${fitsCode}`;
 const filters = `${isAllowed('r.graph_id')} and ${filtersOfGraph}`;
 
+/** A run that was not put off is due from its admission on, whatever the clock says since. */
+const isDue = '(r.due <= ? or r.due <= r.created_at)';
+
+/** Whether nobody has the run: see {@link HostClock.leaseLeftMs}. {@link leaseValues} gives the values. */
+const isFree = `(r.owner is null or r.lease_until + iif(r.lease_ms > ?, ?, 0) <= ?
+  or (r.lease_ms > 0 and r.lease_until - r.lease_ms > ?))`;
+
+const leaseValues = ({ now, forwardMs, forwardAgoMs }: HostTime): readonly number[] => [
+  Math.floor(forwardAgoMs),
+  Math.round(forwardMs),
+  now,
+  now + clockSlackMs,
+];
+
 /** Runs that were never claimed. They have an index in this order, so the first of a long queue cost no more than those of a short one. */
 const fromQueue = `
   select ${asBytes('r.run_id')}, r.no, r.priority, r.due from runs r indexed by runs_to_take
-  where r.tenant = ? and r.status = ${waitingCode} and r.due <= ? and ${filters}
+  where r.tenant = ? and r.status = ${waitingCode} and ${isDue} and ${filters}
   order by r.priority desc, r.due, r.no limit ?`;
 
 /** Those of one graph, which older ones of other graphs do not stand before. */
 const fromQueueOfGraph = `
   select ${asBytes('r.run_id')}, r.no, r.priority, r.due from runs r indexed by runs_to_take_by_graph
-  where r.tenant = ? and r.graph_id = ? and r.status = ${waitingCode} and r.due <= ? and ${filtersOfGraph}
+  where r.tenant = ? and r.graph_id = ? and r.status = ${waitingCode} and ${isDue} and ${filtersOfGraph}
   order by r.priority desc, r.due, r.no limit ?`;
 
-/** Runs that were abandoned, got a message, or are due. Each kind is found through an index, so that finished runs cost nothing. */
+/** Runs that were abandoned, got a message, or are due, or opened a wait before the clock was set back. Each kind is found through an index, so that finished runs cost nothing. */
 const fromOthers = `
   select ${asBytes('r.run_id')}, r.no, r.priority, min(coalesce(found.due, r.due)) as due from (
     select run_id, null as due from runs where tenant = ? and status in (0, ${cancellingCode})
     union all select run_id, at from messages indexed by messages_untaken where is_taken = 0 and tenant = ?
-    union all select run_id, due from waits where tenant = ? and due <= ?) as found
+    union all select run_id, due from waits where tenant = ? and due <= ?
+    union all select run_id, due from waits indexed by waits_by_opened where tenant = ? and opened > ?) as found
   cross join runs r on r.tenant = ? and r.run_id = found.run_id
-  where r.status in (0, 1, ${cancellingCode}) and (r.owner is null or r.lease_until <= ?) and r.due <= ? and ${filters}
+  where r.status in (0, 1, ${cancellingCode}) and ${isFree} and ${isDue} and ${filters}
   group by r.no order by r.priority desc, due, r.no limit ?`;
 
 const toList = (values: readonly string[] | undefined): string | null => (values ? JSON.stringify(values) : null);
@@ -135,9 +151,10 @@ export class NextRuns {
     this.#fromOthers = prepare(fromOthers);
   }
 
-  /** Ids of the runs that can go on. @param now - by the store's clock, for leases */
-  find(query: ClaimableQuery, now: number): readonly string[] {
+  /** Ids of the runs that can go on. @param time - for leases */
+  find(query: ClaimableQuery, time: HostTime): readonly string[] {
     const { tenant, at: due, graphs, queues, except = [], limit } = query;
+    const { now } = time;
     const at = due ?? now;
     const [graphList, queueList] = [toList(graphs), toList(queues)];
     const restOfGraph = [queueList, queueList, JSON.stringify(except), ...codeValues(query, now), limit] as const;
@@ -146,7 +163,8 @@ export class NextRuns {
       graphs === undefined
         ? this.#fromQueue().all(tenant, at, ...rest)
         : [...new Set(graphs)].flatMap((graph) => this.#fromQueueOfGraph().all(tenant, graph, at, ...restOfGraph));
-    const others = this.#fromOthers().all(tenant, tenant, tenant, at, tenant, now, at, ...rest);
+    const kinds = [tenant, tenant, tenant, at, tenant, now + clockSlackMs, tenant];
+    const others = this.#fromOthers().all(...kinds, ...leaseValues(time), at, ...rest);
     const found = [...waiting, ...others] as unknown as FoundRun[];
     return found
       .sort((a, b) => b.priority - a.priority || a.due - b.due || a.no - b.no)
@@ -162,7 +180,7 @@ export interface WriteParts {
   readonly runs: RunReads;
   readonly commits: CommitWrite;
   readonly workers: WorkerRows;
-  readonly now: () => number;
+  readonly clock: HostClock;
   /** Name of the store for messages. */
   readonly store: string;
 }
@@ -192,20 +210,20 @@ export class RunWrites {
     this.#selectRun = prepare('select 1 from runs where tenant = ? and run_id = ?');
     this.#insertRun =
       prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
-      meta, token, owner, lease_until, queue, queue_key, priority, due, head_seen, check_value, pruned_below)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
+      meta, token, owner, lease_until, lease_ms, queue, queue_key, priority, due, head_seen, check_value, pruned_below)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
     this.#selectForks = prepare(
       `select ${asBytes('run_id')} from runs where tenant = ? and parent_run = ? order by no`,
     );
     this.#next = new NextRuns(prepare);
     this.#grantClaim = prepare(
-      'update runs set token = ?, owner = ?, lease_until = ?, head_seen = ? where tenant = ? and run_id = ?',
+      'update runs set token = ?, owner = ?, lease_until = ?, lease_ms = ?, head_seen = ? where tenant = ? and run_id = ?',
     );
     // Separate from the granting statement, which would otherwise write a page of an index without need.
     this.#leaveQueue = prepare(
       `update runs set status = 0 where tenant = ? and run_id = ? and status = ${waitingCode}`,
     );
-    this.#renewLease = prepare('update runs set lease_until = ? where tenant = ? and run_id = ?');
+    this.#renewLease = prepare('update runs set lease_until = ?, lease_ms = ? where tenant = ? and run_id = ?');
     this.#listsAgree = prepare(
       `select (select count(*) from messages indexed by messages_untaken where run = ? and is_taken = 0)
         = (select count(*) from messages indexed by messages_by_name where run = ? and is_taken = 0) as agree`,
@@ -221,7 +239,7 @@ export class RunWrites {
   }
 
   admitRun(admission: Admission): AdmissionReply {
-    const { commits, places, now } = this.#parts;
+    const { commits, places, clock } = this.#parts;
     const existing = this.#selectRun().get(admission.tenant, admission.runId);
     if (existing !== undefined) return { created: false, run: this.#requireRow(admission) };
     const {
@@ -260,7 +278,8 @@ export class RunWrites {
       meta,
       claim?.token ?? 0,
       claim?.workerId ?? null,
-      claim === undefined ? 0 : now() + claim.leaseMs,
+      claim === undefined ? 0 : clock.now() + claim.leaseMs,
+      claim?.leaseMs ?? 0,
       queue,
       queueKey,
       priority,
@@ -291,7 +310,7 @@ export class RunWrites {
   /** The next token. A run's first token is larger than those of all removed runs, because the run may have been one of them. */
   #nextToken(newest: number): number {
     const before = newest > 0 ? newest : Number(this.#selectRemovedToken().get()?.['up_to'] ?? 0);
-    return Math.max(before + 1, Math.floor(this.#parts.now()));
+    return Math.max(before + 1, Math.floor(this.#parts.clock.now()));
   }
 
   removeRun(key: RunKey): void {
@@ -313,7 +332,7 @@ export class RunWrites {
   }
 
   claimRun({ tenant, runId, workerId, leaseMs, takeFrom }: ClaimRequest): ClaimReply {
-    const { heads, now } = this.#parts;
+    const { heads, clock } = this.#parts;
     const key = { tenant, runId };
     const run = this.#requireRow(key);
     if (run.claim !== undefined && run.claim.workerId !== takeFrom) {
@@ -323,7 +342,7 @@ export class RunWrites {
     if (head === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     this.#requireWhole(run, head);
     head.token = this.#nextToken(head.token);
-    this.#grantClaim().run(head.token, workerId, now() + leaseMs, head.head, tenant, runId);
+    this.#grantClaim().run(head.token, workerId, clock.now() + leaseMs, leaseMs, head.head, tenant, runId);
     this.#leaveQueue().run(tenant, runId);
     return { claim: { ...key, workerId, token: head.token, leaseMs }, run: this.#requireRow(key) };
   }
@@ -344,7 +363,7 @@ export class RunWrites {
   }
 
   listClaimable(query: ClaimableQuery): readonly string[] {
-    return this.#next.find(query, this.#parts.now());
+    return this.#next.find(query, this.#parts.clock.read());
   }
 
   claimNext(request: NextRequest): readonly GrantedClaim[] {
@@ -354,7 +373,10 @@ export class RunWrites {
     let damage: unknown;
     for (let isAgain = true; isAgain && granted.length < limit;) {
       isAgain = false;
-      for (const runId of this.#next.find({ ...request, except, limit: limit - granted.length }, this.#parts.now())) {
+      for (const runId of this.#next.find(
+        { ...request, except, limit: limit - granted.length },
+        this.#parts.clock.read(),
+      )) {
         except.push(runId);
         try {
           const reply = this.claimRun({ tenant, runId, workerId, leaseMs });
@@ -375,7 +397,7 @@ export class RunWrites {
     return claims.map((claim) => {
       const head = this.#parts.heads.read(claim);
       if (head?.token !== claim.token) return { isHeld: false, current: head?.token ?? 0 };
-      this.#renewLease().run(this.#parts.now() + claim.leaseMs, claim.tenant, claim.runId);
+      this.#renewLease().run(this.#parts.clock.now() + claim.leaseMs, claim.leaseMs, claim.tenant, claim.runId);
       return { isHeld: true, hasMessages: this.#hasMessages().get(head.no) !== undefined };
     });
   }

@@ -5,7 +5,7 @@ import { CairnError } from '../../../errors.ts';
 import { isBusy } from '../sqlite-errors.ts';
 import { isUnplaced, waitingCode } from './run-rows.ts';
 
-export const layoutVersion = 6;
+export const layoutVersion = 7;
 
 /** 'Cair', the SQLite application id of our databases. */
 export const applicationId = 0x43616972;
@@ -31,6 +31,8 @@ const pageBytes = 16_384;
  * head below it means that checkpoints were lost.
  *
  * `check_value` of a run is that of its columns which never change (row-check.ts); null in rows from before it existed.
+ *
+ * `lease_ms` is the length of a run's lease; 0 where that is not known. A wait has `opened`, the time, if it has a due time.
  *
  * `no` is a run's short number in the other tables. Columns that change come before those that may be long. A wait that is never due has
  * the largest due time.
@@ -79,6 +81,11 @@ const queueByGraphIndex = `
   create index runs_to_take_by_graph on runs (tenant, graph_id, priority desc, due, no, queue) where status = ${waitingCode};
 `;
 
+/** Waits with a due time by when they were opened, to find those that were opened before the clock was set back. */
+const openedIndex = `
+  create index waits_by_opened on waits (tenant, opened, run_id, due) where opened is not null;
+`;
+
 const tables = `
   create table runs (
     tenant text not null,
@@ -89,6 +96,7 @@ const tables = `
     status integer not null,
     pruned_below integer not null,
     head_seen integer not null,
+    lease_ms integer not null,
     priority integer not null,
     due integer not null,
     created_at integer not null,
@@ -136,6 +144,7 @@ const tables = `
     run_id text not null,
     kind text not null,
     due integer not null,
+    opened integer,
     checksum blob,
     body blob not null
   );
@@ -143,6 +152,7 @@ const tables = `
   create index waits_by_run_due on waits (run, due, id);
   create index waits_by_due on waits (tenant, due, id);
   create index waits_by_kind on waits (tenant, kind, due, id);
+  ${openedIndex}
 
   create table messages (
     id integer primary key autoincrement,
@@ -224,6 +234,9 @@ const upgrades: Readonly<Record<number, string>> = {
     insert or ignore into labels (tenant, name, value, run, run_id) ${olderLabels};`,
   5: `${workerTables}
     ${queueByGraphIndex}`,
+  6: `alter table runs add column lease_ms integer not null default 0;
+    alter table waits add column opened integer;
+    ${openedIndex}`,
 };
 
 /**

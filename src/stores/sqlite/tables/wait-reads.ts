@@ -18,6 +18,7 @@ import {
   never,
   asBytes,
 } from './run-rows.ts';
+import type { HostClock } from '../../host-clock.ts';
 import { bytesOf } from './row-check.ts';
 
 // Reads runs by id and by prefix, and lists them.
@@ -40,7 +41,7 @@ type Value = string | number;
 
 export class RunReads {
   readonly #prepare: Prepare;
-  readonly #now: () => number;
+  readonly #clock: HostClock;
   readonly #store: string;
   readonly #columns: string;
   readonly #listings = new Map<string, Statement>();
@@ -53,10 +54,10 @@ export class RunReads {
   readonly #hasForks: Statement;
 
   /** @param store - its name, for messages */
-  constructor(prepare: Prepare, now: () => number, layout: number, store: string) {
+  constructor(prepare: Prepare, clock: HostClock, layout: number, store: string) {
     this.#store = store;
     this.#prepare = prepare;
-    this.#now = now;
+    this.#clock = clock;
     const columns = (this.#columns = runColumns(layout));
     this.#byId = prepare(`select ${columns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
     this.#all = prepare(`select ${columns} from runs r ${joinHead}`);
@@ -78,7 +79,7 @@ export class RunReads {
   readRun({ tenant, runId }: RunKey): RunRow | undefined {
     const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
     if (row === undefined) return undefined;
-    const run = requireIntact(this.#store, toRunRow(row, this.#now()));
+    const run = requireIntact(this.#store, toRunRow(row, this.#clock));
     const isAbandoned = isUnderWay(run.status) && run.claim === undefined;
     return isAbandoned ? this.#withLostHead(run, row.no) : run;
   }
@@ -105,16 +106,14 @@ export class RunReads {
   }
 
   findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
-    const now = this.#now();
     // Every text that begins with the prefix sorts before the prefix followed by the last code point.
     const range = [tenant, prefix, `${prefix}\u{10ffff}`];
     const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
-    return rows.map((row) => requireIntact(this.#store, toRunRow(row, now)));
+    return rows.map((row) => requireIntact(this.#store, toRunRow(row, this.#clock)));
   }
 
   listRuns(query: RunQuery): Page<RunRow> {
     const { status, limit = pageSize } = query;
-    const now = this.#now();
     const codes = codesOf(status);
     const labels = Object.entries(query.labels ?? {});
     const found =
@@ -126,7 +125,7 @@ export class RunReads {
     const page = found.slice(0, limit);
     const last = page.at(-1);
     return {
-      rows: page.map((row) => toRunRow(row, now)),
+      rows: page.map((row) => toRunRow(row, this.#clock)),
       ...(last !== undefined && found.length > limit ? { cursor: String(last.no) } : {}),
     };
   }

@@ -1,5 +1,6 @@
 /** Who works on the store's runs, and which runs their code could not go on with. */
 import type { ClaimableQuery, WorkerBeat, WorkerRow } from '../../../ports/store.ts';
+import { clockSlackMs, isAhead } from '../../host-clock.ts';
 import { bytesOf } from './row-check.ts';
 import { asBytes, isUnplaced, readText, type Prepare, type Statement } from './run-rows.ts';
 
@@ -21,14 +22,14 @@ export const fitsCode: string = `(? is null or not exists (
     exists (select 1 from refusals f where f.run = r.no and f.refused_by = c.value ->> 1 and ${isAtHead})
     or (c.value ->> 1 <> r.graph_hash and exists (
       select 1 from workers w, json_each(w.graphs) g
-      where w.tenant = r.tenant and w.alive_until > ? and g.value ->> 0 = r.graph_id and g.value ->> 1 = r.graph_hash)))))`;
+      where w.tenant = r.tenant and w.alive_until > ? and w.seen_at <= ? and g.value ->> 0 = r.graph_id and g.value ->> 1 = r.graph_hash)))))`;
 
 export function codeValues(
   { hashes }: Pick<ClaimableQuery, 'hashes'>,
   now: number,
-): readonly [string | null, string | null, number] {
+): readonly [string | null, string | null, number, number] {
   const code = hashes === undefined ? null : JSON.stringify(Object.entries(hashes));
-  return [code, code, now];
+  return [code, code, now, now + clockSlackMs];
 }
 
 interface StoredWorker {
@@ -81,7 +82,7 @@ export class WorkerRows {
       workerId: readText(worker_id),
       graphs: Object.fromEntries(JSON.parse(readText(graphs)) as [string, string][]),
       seenAt: seen_at,
-      remainingMs: alive_until - now,
+      remainingMs: isAhead(seen_at, now) ? 0 : alive_until - now,
       body: bytesOf(body),
     }));
   }
