@@ -159,7 +159,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   PLAN_INVALID: row(422, 3, 'no', 'the plan cannot be used: {reason}', 'Mend what is named. A planner was told of it twice: give it clearer instructions, or give the plan yourself.'),
   SANDBOX_UNAVAILABLE: row(503, 3, 'later', 'no sandbox of {sandboxes} can be made here: {reason}', 'Nothing was run. Install what is missing, or choose another kind of sandbox, then resume the run.'),
   NODE_FAILED: row(422, 3, 'no', 'node {node} failed{: |reason}{; |withheld}', '{|wayOut|Mend the cause,} then resume the run: the node is tried again, or asked about if its effect may have happened.'),
-  NODE_TIMED_OUT: row(422, 3, 'no', 'node {node} ran longer than {timeoutMs} ms', 'Raise timeoutMs or mend the node, then resume the run.'),
+  NODE_TIMED_OUT: row(422, 3, 'no', 'node {node} {|what|ran longer than} {|overdueMs}{|timeoutMs} ms', '{|hint|Raise timeoutMs or mend the node, then resume the run.}'),
   NODE_EXITED: row(422, 3, 'no', 'node {node} called process.exit({exitCode})', 'A process works on many runs: let the node return or throw instead, then resume the run.'),
   NODE_CANCELLED: row(409, 3, 'no', 'node {node} was cancelled{: |reason}', 'Fork the run to go on.'),
   NODE_OUTPUT_INVALID: row(422, 3, 'no', 'the outcome of node {node} does not fit{ at |path}{: |reason}', 'Return what the schema says, then resume the run.'),

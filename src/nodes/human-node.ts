@@ -155,7 +155,6 @@ function createQuestion(ctx: NodeContext, config: StoredConfig): Question {
     { prompt: config.prompt, choices: config.choices, metadata: config.metadata, deadlineAt: config.deadlineAt },
     ctx.state,
   ) as Omit<Question, 'name'>;
-  const dueAt = deadlineAt ?? (config.timeoutMs === undefined ? undefined : ctx.now() + config.timeoutMs);
   const defaultAnswer = config.defaultAnswer === undefined ? answerOnTimeout(config.onTimeout) : config.defaultAnswer;
   return {
     prompt,
@@ -163,7 +162,8 @@ function createQuestion(ctx: NodeContext, config: StoredConfig): Question {
     ...(config.schema !== undefined && { schema: config.schema }),
     ...(metadata !== undefined && { metadata }),
     ...(config.audience !== undefined && { audience: config.audience }),
-    ...(dueAt !== undefined && { deadlineAt: dueAt }),
+    ...(config.timeoutMs !== undefined && { timeoutMs: config.timeoutMs }),
+    ...(deadlineAt !== undefined && { deadlineAt }),
     ...(defaultAnswer !== undefined && { defaultAnswer }),
   };
 }

@@ -182,7 +182,7 @@ test('W1 a human node asks what its configuration says, with texts from the stat
       choices: ['yes', { value: 2, label: 'later' }],
       metadata: { diff: 'd' },
       audience: 'user',
-      deadlineAt: 1_050,
+      timeoutMs: 1_000,
       defaultAnswer: 'yes',
     },
   ]);

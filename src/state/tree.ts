@@ -196,6 +196,8 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   intent?: Intent;
   /** Wait id. */
   wait?: string;
+  /** Of a question with a deadline: which of the visit's `drawn.now`, [from, to), were drawn for it. */
+  drew?: readonly [number, number];
   /** Of a question: hash of the question. An answer is used for that question only. Absent in older histories. */
   asked?: string;
   /** Of a wait: hash of the code that opened it. Absent in older histories. */

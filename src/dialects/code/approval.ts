@@ -131,7 +131,7 @@ async function ask(
     metadata: { node: id, input, hash, edit },
     isApproval: true,
     audience,
-    ...(deadlineMs !== undefined && { deadlineAt: ctx.now() + deadlineMs, ...lateAnswer(approval.onDeadline) }),
+    ...(deadlineMs !== undefined && { timeoutMs: deadlineMs, ...lateAnswer(approval.onDeadline) }),
   });
   const { approved, feedback, data: changed } = readApproval(answer, accepts);
   const by = ctx.past.answeredBy('question');

@@ -33,7 +33,7 @@ import {
   recordedStep,
 } from '../visit-records/finish-step.ts';
 import { giveBack, inTurn, beginCall, endCall, leaveAtWait, sentByParent, waitIdOf } from '../waits/wait.ts';
-import { enterEvents } from '../visit-records/list-record.ts';
+import { enterEvents, timesDrawn } from '../visit-records/list-record.ts';
 import { ensureSteps, setStep } from '../visit-records/step-record.ts';
 
 const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
@@ -42,6 +42,8 @@ interface WaitCall {
   readonly kind: StepKind;
   readonly name: string;
   readonly wait: WaitRecord;
+  /** How long it stays open, in ms from when it is opened, if not until a time that is given. */
+  readonly timeoutMs?: number | undefined;
   readonly identity: WaitIdentity;
   readonly onWaiting: OnWaiting | undefined;
   /** Of a signal: false where only one that has come is taken. Default true. */
@@ -207,20 +209,28 @@ function openCall(
   const { fingerprint } = call.identity;
   const record = ensureSteps(activation);
   checkStepCount(core, record);
+  const drew = kind === 'ask' && wait.dueAt !== undefined ? timesDrawn(activation) : {};
   enterEvents(core, activation);
   const { replaces, ...again } = changed ?? {};
   const place = [...activation.keyParts, keyAcrossSaves(activation, key)];
   const newId =
     fingerprint === undefined ? undefined : waitIdOf(core.runId, place, `${wait.kind}:${name}:${fingerprint}`);
   const schema = call.schema && checkedAtDoors(core, activation, call.schema);
-  const opened = { ...wait, ...(replaces !== undefined && { replaces }), ...(schema !== undefined && { schema }) };
+  const due = dueIn(core, call);
+  const opened = { ...wait, ...due, ...(replaces !== undefined && { replaces }), ...(schema !== undefined && { schema }) };
   const waitId = openWait(core, activation, key, opened, recorded?.wait ?? newId);
   if (recorded !== undefined)
     return call.kind === 'signal' ? replaceSchema(core, activation, waitId, schema) : undefined;
   const { hash } = inputHashOf(activation);
-  const due = wait.dueAt === undefined ? {} : { dueAt: wait.dueAt };
   const identity = identityIn(core, activation, call);
-  setStep(core, activation.path, key, { kind, status: 'open', wait: waitId, hash, ...due, ...identity, ...again });
+  const step: StepRecord = { kind, status: 'open', wait: waitId, hash, ...due, ...drew, ...identity, ...again };
+  setStep(core, activation.path, key, step);
+}
+
+/** When a wait that is opened now is due. */
+function dueIn({ env }: RunCore, { wait, timeoutMs }: WaitCall): Pick<WaitRecord, 'dueAt'> {
+  const dueAt = timeoutMs === undefined ? wait.dueAt : env.clock.now() + timeoutMs;
+  return dueAt === undefined ? {} : { dueAt };
 }
 
 /**
@@ -285,11 +295,19 @@ export function ask(
   const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.secrets.intake)
     .value as WaitRecord;
   const identity = identityOfQuestion(core, wait);
-  return waitFor(core, activation, { kind: 'ask', name, wait: admitted, identity, onWaiting });
+  const { timeoutMs } = question;
+  return waitFor(core, activation, { kind: 'ask', name, wait: admitted, timeoutMs, identity, onWaiting });
 }
 
-function deadlineFault({ deadlineAt }: Question): string | undefined {
-  return deadlineAt === undefined || Number.isFinite(deadlineAt) ? undefined : 'its deadline is no time';
+function deadlineFault({ deadlineAt, timeoutMs }: Question): string | undefined {
+  if (deadlineAt !== undefined && !Number.isFinite(deadlineAt)) return 'its deadline is no time';
+  return timeFault(timeoutMs);
+}
+
+function timeFault(timeoutMs: number | undefined): string | undefined {
+  return timeoutMs === undefined || (Number.isFinite(timeoutMs) && timeoutMs >= 0)
+    ? undefined
+    : 'its timeoutMs is no time in ms';
 }
 
 /** Refuses a question that could never be answered, or would never be due. @returns its schema as JSON Schema */
@@ -352,7 +370,6 @@ export async function receive(
     kind: 'signal',
     node: activation.path,
     name: signal,
-    ...(timeoutMs !== undefined && { dueAt: core.env.clock.now() + timeoutMs }),
     ...('defaultValue' in options && {
       defaultAnswer: admitValue(
         options.defaultValue,
@@ -362,13 +379,14 @@ export async function receive(
       ).value,
     }),
   };
-  return waitFor(core, activation, { kind: 'signal', name: signal, wait, identity: {}, onWaiting, waits, schema });
+  const call: WaitCall = { kind: 'signal', name: signal, wait, timeoutMs, identity: {}, onWaiting, waits, schema };
+  return waitFor(core, activation, call);
 }
 
 function receiveFault({ waits, schema, timeoutMs, ...rest }: ReceiveOptions): string | undefined {
   if (schema !== undefined && !isStandardSchema(schema)) return 'its schema is no Standard Schema';
-  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs >= 0))
-    return 'its timeoutMs is no time in ms';
+  const fault = timeFault(timeoutMs);
+  if (fault !== undefined) return fault;
   if (timeoutMs !== undefined && waits === false) return 'what does not wait has no timeout';
   return 'defaultValue' in rest && timeoutMs === undefined ? 'a defaultValue needs a timeoutMs' : undefined;
 }

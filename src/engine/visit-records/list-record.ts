@@ -1,6 +1,6 @@
 /** The recorded lists of a composed node: what each call of `ctx.append` added (X4). */
 import { CairnError } from '../../errors.ts';
-import type { DrawnKind, DrawnValue, RunTree } from '../../state/tree.ts';
+import type { DrawnKind, DrawnValue, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { isEffect, type RunCore, never } from '../live-run/run-core.ts';
 import { isInsideStepOf } from '../live-run/attempt-scope.ts';
@@ -52,6 +52,13 @@ export function enterDraws(core: RunCore, activation: Activation): void {
     else core.draft.append([...path, kind], values, json);
   }
   pending.clear();
+}
+
+/** The place of the times that were drawn since the last recorded call, among all of the visit; nothing if there are none. */
+export function timesDrawn({ draws, frameRun, node }: Activation): Pick<StepRecord, 'drew'> {
+  const count = draws?.pending.get('now')?.length ?? 0;
+  const from = frameRun.openRecordOf(node)?.drawn?.now?.length ?? 0;
+  return count === 0 ? {} : { drew: [from, from + count] };
 }
 
 /** Forgets the values drawn so far: a function that goes on from what it saved or retired does not draw them again. */

@@ -106,9 +106,25 @@ function forgetFailures(core: RunCore, { frameRun, node, path }: Activation): vo
   }
 }
 
+/**
+ * Forgets the times that deadlines were made of which have ended their questions, so that the next attempt makes later ones. Those that
+ * other calls were made of stay, and so do those before them.
+ */
+function forgetPastTimes({ draft }: RunCore, { path, frameRun, node }: Activation): void {
+  const { steps = {}, drawn } = frameRun.openRecordOf(node) ?? {};
+  const times = drawn?.now ?? [];
+  let count = times.length;
+  for (const { status, drew } of Object.values(steps).toReversed())
+    if (status === 'failed' && drew?.[1] === count) [count] = drew;
+  if (count === times.length) return;
+  const kept = times.slice(0, count);
+  draft.set([...recordPathOf(path), 'drawn', 'now'], kept, JSON.stringify(kept));
+}
+
 /** Prepares another attempt: failed steps and child runs may run again. Effects that may have happened stay, in doubt (X3). */
 export function clearFailedSteps(core: RunCore, activation: Activation): void {
   const record = activation.frameRun.openRecordOf(activation.node);
+  forgetPastTimes(core, activation);
   for (const [key, child] of Object.entries(record?.children ?? {})) {
     const at = treePathOf([...activation.path, key, '']);
     if (child.failure !== undefined) core.draft.delete([...at, 'failure']);

@@ -149,10 +149,19 @@ function answerLater(core: RunCore, waitId: string, answer: Partial<MessageBody>
   });
 }
 
-/** The error for a question that reached its deadline without a default answer. The call that asked fails with it. */
-export function timeoutOf(wait: WaitRecord): CairnError {
-  const timeoutMs = (wait.dueAt ?? 0) - (wait.openedAt ?? 0);
-  return new CairnError('NODE_TIMED_OUT', { node: wait.node.join('/'), timeoutMs });
+/** The error for a question or signal that reached its deadline without a default. The call that waited fails with it. */
+export function timeoutOf({ kind, node, dueAt = 0, openedAt = 0 }: WaitRecord): CairnError {
+  const timeoutMs = dueAt - openedAt;
+  const awaited = kind === 'signal' ? 'signal' : 'answer';
+  const told =
+    timeoutMs > 0
+      ? { what: `had no ${awaited} within`, timeoutMs, hint: 'Resume the run: it waits again, with its full time.' }
+      : {
+          what: 'asked with a deadline that was past by',
+          overdueMs: -timeoutMs,
+          hint: 'Give a later deadlineAt, or timeoutMs, then resume the run.',
+        };
+  return new CairnError('NODE_TIMED_OUT', { node: node.join('/'), ...told });
 }
 
 /** The result of a wait, and who gave it. */

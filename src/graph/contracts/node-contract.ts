@@ -159,7 +159,12 @@ export interface Question {
    * Whose question it is: `staff` (default), who run the workflow, or the `user` whose request the run is, such as the person in a chat.
    */
   readonly audience?: 'staff' | 'user';
-  /** Deadline in epoch ms. When it passes, `defaultAnswer` answers the question. Without one, the call fails with NODE_TIMED_OUT. */
+  /**
+   * How long the question stays open, in ms from when it is asked. When the time is over, `defaultAnswer` answers it; without one the call
+   * fails with NODE_TIMED_OUT, and the next attempt or visit asks again, with the full time.
+   */
+  readonly timeoutMs?: number;
+  /** Until when it stays open, in epoch ms, in place of `timeoutMs`. A question whose deadline is past already ends at once. */
   readonly deadlineAt?: number;
   readonly defaultAnswer?: unknown;
 }

@@ -34,6 +34,7 @@ const questionFields = [
   'metadata',
   'isApproval',
   'audience',
+  'timeoutMs',
   'deadlineAt',
   'defaultAnswer',
 ] as const satisfies readonly (keyof Question)[];
@@ -79,6 +80,8 @@ export function questionFault(question: Question): string | undefined {
   checkType(report, '', 'isApproval', question.isApproval, 'boolean');
   checkOneOf(report, 'W1', '', 'audience', question.audience, ['staff', 'user']);
   checkOneOf(report, 'W3', '', 'matching', question.matching, ['exact', 'lenient', 'open']);
+  if (question.timeoutMs !== undefined && question.deadlineAt !== undefined)
+    report.error('W1', '', 'it has timeoutMs and deadlineAt', 'give one of them');
   if (question.choices !== undefined && !Array.isArray(question.choices))
     report.error('W1', '', 'choices is no list', 'list what is offered');
   if (question.choices?.length === 0 && question.matching !== 'open')

@@ -178,7 +178,7 @@ async function ask(
       ...(choices !== undefined && { choices, matching: 'open' }),
       ...(schema !== undefined && { schema }),
       ...(metadata !== undefined && { metadata }),
-      ...(timeoutMs !== undefined && { deadlineAt: ctx.now() + timeoutMs }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
       ...(late !== undefined && timeoutMs !== undefined && { defaultAnswer: late }),
     })) as string;
   } catch (error) {
