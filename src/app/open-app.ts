@@ -317,7 +317,11 @@ function openNamedGraphs(
 
 /** Schedules that are opened when one is added or removed. */
 function openedLate(open: () => Promise<App['schedules']>): App['schedules'] {
-  return { add: async (schedule) => (await open()).add(schedule), remove: async (name) => (await open()).remove(name) };
+  return {
+    add: async (schedule) => (await open()).add(schedule),
+    remove: async (name) => (await open()).remove(name),
+    nextTime: async (times, after) => (await open()).nextTime(times, after),
+  };
 }
 
 /**

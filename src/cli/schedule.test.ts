@@ -84,10 +84,14 @@ test('W7 a schedule is added once, listed, refused with other settings, replaced
         input: { kind: '1.0' },
         started: [],
         file: 'report.yaml',
+        nextAt: expect.any(Number) as number,
       },
     ],
   });
-  expect(folder.cairn('schedule', 'list').out).toMatch(/report +0 3 \* \* \* UTC +running +report\.yaml/);
+  // No worker has come to it yet.
+  expect(folder.cairn('schedule', 'list').out).toMatch(
+    /report +0 3 \* \* \* UTC +\d{4}-\d\d-\d\d 03:00:00 +report\.yaml/,
+  );
   expect(folder.cairn('schedule', 'remove', 'report').out).toBe('ended report; what it started goes on\n');
   expect(folder.json('schedule', 'list')).toEqual({ schedules: [] });
   expect(folder.cairn('schedule', 'remove', 'report').err).toContain('[RUN_NOT_FOUND]');

@@ -77,6 +77,9 @@ export class BlockContext implements TypedNodeContext {
   get runId(): string {
     return this.ctx.runId;
   }
+  get startedAt(): number {
+    return this.ctx.startedAt;
+  }
   get nodeId(): string {
     return this.ctx.nodeId;
   }

@@ -3,6 +3,7 @@ import type { Engine } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/contract/operation.ts';
 import type { Schedules } from '../../operations/runs/schedules.ts';
+import { readCron } from './cron-times.ts';
 import { endSchedule, openSchedule, readSettings, scheduleGraph, type ScheduleSettings } from './keep-schedule.ts';
 
 /** What finds the graphs of files, and starts them. */
@@ -41,5 +42,6 @@ export function schedulesOfFiles(files: Files): Schedules {
       return openSchedule(files.engine, fileScheduleGraph(files), ofFile, { replaces: replaces === true });
     },
     remove: (name) => endSchedule(files.engine, name),
+    nextTime: async ({ cron, timezone = 'UTC' }, after) => readCron(cron, timezone).next(after),
   };
 }

@@ -89,8 +89,9 @@ export function scheduleGraph(id: string, start: StartDue): Graph {
 async function keepSchedule(ctx: NodeContext, start: StartDue): Promise<ScheduleStanding> {
   const settings = ctx.input as ScheduleSettings;
   const times = readCron(settings.cron, settings.timezone);
+  // Times count from when the schedule was recorded, whenever a worker first comes to it.
   const began = async (): Promise<ScheduleStanding> => ({
-    after: await ctx.step('begin', { effect: 'pure' }, () => ctx.now()),
+    after: await ctx.step('begin', { effect: 'pure' }, () => ctx.startedAt),
     started: [],
   });
   let standing = (ctx.savedState as ScheduleStanding | undefined) ?? (await began());

@@ -7,7 +7,7 @@ import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clo
 import { createBench, edges, graphOf, node, testIds, type Bench } from '../../../test/engine-kit.ts';
 import { until } from '../../../test/support/awaited.ts';
 import { schedule, type ScheduledGraph } from './schedule.ts';
-import type { ScheduleOptions } from './keep-schedule.ts';
+import { openSchedule, readSettings, scheduleGraph, type ScheduleOptions } from './keep-schedule.ts';
 import { readCron } from './cron-times.ts';
 
 const hourMs = 3_600_000;
@@ -69,6 +69,32 @@ test('W7 each due time starts one run, whose id follows from it, and the schedul
   expect(await startedRuns({ store })).toHaveLength(2);
   // Ended, it may be started again.
   expect(await nightly.start()).toEqual({ runId: 'hourly.schedule.2', created: true });
+});
+
+test('W7 times count from when a schedule is acknowledged, though its process died and a worker came much later', async () => {
+  for (const [missed, started] of [
+    ['all', ['hourly.20261122T130000Z', 'hourly.20261122T140000Z', 'hourly.20261122T150000Z']],
+    ['last', ['hourly.20261122T150000Z']],
+  ] as const) {
+    const clock = createVirtualClock({ startMs });
+    const store = createMemoryStore({ now: clock.now });
+    const { engine } = createBench({ clock, store });
+    // What is acknowledged is in the store, and nothing of the process is left.
+    const settings = await readSettings(report, { cron: '0 * * * *', name: 'hourly', missed });
+    expect(
+      await openSchedule(
+        engine,
+        scheduleGraph('schedule:report', async () => {}),
+        settings,
+      ),
+    ).toMatchObject({ created: true });
+    await clock.advance(3 * hourMs);
+    const { nightly } = house({ missed }, { clock, store, workerId: 'worker-2' });
+    expect(await nightly.start()).toEqual({ runId: 'hourly.schedule', created: false });
+    await clock.advance(1);
+    await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T16:00');
+    expect(await startedRuns({ store })).toEqual(started);
+  }
 });
 
 test('W7 two processes that have one schedule start each due time once', async () => {

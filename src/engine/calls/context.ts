@@ -185,6 +185,9 @@ export class Context implements NodeContext {
   get runId(): string {
     return this.#core.runId;
   }
+  get startedAt(): number {
+    return this.#core.run.createdAt;
+  }
   get nodeId(): string {
     return this.#activation.node.id;
   }

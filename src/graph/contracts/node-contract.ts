@@ -277,6 +277,8 @@ export interface ChildHandle {
 /** The argument of a node's `run`. Graphs are typed as `object` here, to keep this file free of import cycles. */
 export interface NodeContext {
   readonly runId: string;
+  /** When the run was admitted, in epoch ms; a fork's is when it was made. The same in every process, whatever the run's id. */
+  readonly startedAt: number;
   readonly nodeId: string;
   /** Node ids (and keys of map items) from the run's root to this node. */
   readonly nodePath: readonly string[];

@@ -28,6 +28,8 @@ export interface Schedules {
   add(schedule: FileSchedule): Promise<{ readonly runId: string; readonly created: boolean }>;
   /** @returns the run of the schedule. @throws RUN_NOT_FOUND */
   remove(name: string): Promise<string>;
+  /** The first due time after another, both in epoch ms; undefined if none comes. */
+  nextTime(times: Pick<FileSchedule, 'cron' | 'timezone'>, after: number): Promise<number | undefined>;
 }
 
 export interface ScheduleContext extends WorkContext {
@@ -50,7 +52,7 @@ export interface ShownSchedule {
   readonly missed: string;
   readonly input: unknown;
   readonly file?: string;
-  /** Next due time in epoch ms; absent if the schedule is new or has ended. */
+  /** Next due time in epoch ms, whether or not a worker has come to the schedule yet; absent if it has ended. */
   readonly nextAt?: number;
   /** Ids of the runs started at the newest due time. */
   readonly started: readonly string[];
@@ -69,12 +71,17 @@ function isSchedule({ graphId }: RunRow): boolean {
   return graphId === 'schedule' || graphId.startsWith('schedule:');
 }
 
-async function show({ store, blobs, tenant }: WorkContext, run: RunRow): Promise<ShownSchedule> {
+/** What the run of a schedule saves from one due time to the next. */
+type Standing = Pick<ShownSchedule, 'started' | 'error'> & { readonly after: number };
+
+const goesOn = ({ status }: RunRow): boolean => status === 'running' || status === 'paused';
+
+async function show({ store, blobs, tenant, schedules }: ScheduleContext, run: RunRow): Promise<ShownSchedule> {
   const { frame } = (await loadState(store, blobs, run)).root;
   const { name, cron, timezone, missed, input, file } = frame.input as ShownSchedule;
-  const { started = [], error } = (frame.nodes['schedule']?.saved ?? {}) as Partial<ShownSchedule>;
+  const { started = [], error, after = run.createdAt } = (frame.nodes['schedule']?.saved ?? {}) as Partial<Standing>;
   const { rows } = await store.listWaits({ tenant, runId: run.runId, kinds: ['timer'] });
-  const nextAt = rows[0]?.dueAt;
+  const nextAt = rows[0]?.dueAt ?? (goesOn(run) ? await schedules.nextTime({ cron, timezone }, after) : undefined);
   return {
     name,
     runId: run.runId,
@@ -90,7 +97,7 @@ async function show({ store, blobs, tenant }: WorkContext, run: RunRow): Promise
   };
 }
 
-async function list(context: WorkContext): Promise<readonly ShownSchedule[]> {
+async function list(context: ScheduleContext): Promise<readonly ShownSchedule[]> {
   const schedules: ShownSchedule[] = [];
   for await (const run of readAllRuns(context, { status: openStatuses }))
     if (isSchedule(run)) schedules.push(await show(context, run));

@@ -99,6 +99,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   const blobs = options.blobs ?? fakeBlobs();
   const base: NodeContext = {
     runId: '00000000-0000-7000-8000-000000000000',
+    startedAt: 0,
     nodeId: 'node',
     nodePath: ['node'],
     visit: 1,

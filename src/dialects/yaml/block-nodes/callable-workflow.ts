@@ -53,26 +53,16 @@ export function workflowMetadata(workflow: string): Scope['metadata'] {
   return Object.freeze({ workflow_name: workflow });
 }
 
-/**
- * The metadata of a run. The start time is read from the run id if the engine made it, and is null otherwise. Reading the folder makes it.
- * @param path - path of the node that reads the metadata. It tells which workflow of the run the node belongs to.
- */
-export function runMetadata(workflow: string, runId: string, path: readonly string[]): Scope['metadata'] {
+/** The metadata of a run, for the node that reads it: its path tells which workflow of the run it belongs to. Reading the folder makes it. */
+function runMetadata(workflow: string, { runId, startedAt, nodePath }: NodeContext): Scope['metadata'] {
   return {
     workflow_name: workflow,
     run_id: runId,
     get tmp(): string {
-      return runFolder([runId, ...path.slice(0, -1)]);
+      return runFolder([runId, ...nodePath.slice(0, -1)]);
     },
-    get started_at(): string | null {
-      return startOf(runId);
-    },
+    started_at: new Date(startedAt).toISOString(),
   };
-}
-
-function startOf(runId: string): string | null {
-  const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i.exec(runId) ?? [];
-  return high === undefined || low === undefined ? null : new Date(Number.parseInt(high + low, 16)).toISOString();
 }
 
 // A block that was read and checked: what its node is made from.
@@ -122,8 +112,8 @@ export interface BlockParts {
 }
 
 /** The scope in which the texts of a workflow are computed during a run. */
-export function scopeOf(workflow: WorkflowParts, { state, runId, nodePath }: NodeContext): BlockScope {
-  return new BlockScope(state, workflow, () => runMetadata(workflow.name, runId, nodePath));
+export function scopeOf(workflow: WorkflowParts, ctx: NodeContext): BlockScope {
+  return new BlockScope(ctx.state, workflow, () => runMetadata(workflow.name, ctx));
 }
 
 /** The same scope where only the state is known, and not the run. */

@@ -262,7 +262,7 @@ test('Y8 metadata tells the workflow and the run', async () => {
   const { result, outputs } = await runText(
     `${head}blocks: [{ id: a, type: Note, inputs: { value: "\${metadata.run_id}" } }]\noutputs: { id: "\${a.value}", at: "\${metadata.started_at}" }\n`,
   );
-  expect(outputs).toEqual({ id: result.runId, at: null });
+  expect(outputs).toEqual({ id: result.runId, at: '2023-11-14T22:13:20.000Z' });
 });
 
 test('H3 a run that began when the node of the outputs led nowhere goes on', () => {
