@@ -191,6 +191,8 @@ export interface GraphDefinition {
   readonly policies?: Partial<GraphPolicies>;
   /** The source text, if the graph can be compiled again from it alone; it is recorded with each run (H3). Not part of the hash. */
   readonly text?: string;
+  /** What a run of the graph gives as a whole, made of its final state. Default: its artifacts. Not part of the hash. */
+  readonly result?: (state: StateView) => unknown;
 }
 
 /** A compiled edge. */
@@ -292,6 +294,8 @@ export interface Graph {
   readonly warnings: readonly Violation[];
   /** The source text: see {@link GraphDefinition.text}. */
   readonly text: string | undefined;
+  /** What a run gives: see {@link GraphDefinition.result}. */
+  readonly result?: (state: StateView) => unknown;
   /** Everything the hash covers, as plain data. Stored with a run, and compared when it is resumed (H3). */
   readonly structure: GraphStructure;
 }

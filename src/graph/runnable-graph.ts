@@ -2,11 +2,16 @@
 import type { Graph } from './graph.ts';
 import type { StateView } from './contracts/node-contract.ts';
 
-/** What `compile()` returns. The type parameters exist for the type checker only: the input that the graph takes, and its final state. */
-export interface RunnableGraph<Input = never, State = unknown> {
+type ArtifactsOf<State> = State extends { readonly artifacts: infer Artifacts } ? Artifacts : unknown;
+
+/**
+ * What `compile()` returns. The type parameters exist for the type checker only: the input that the graph takes, its final state, and what
+ * its runs give as a whole.
+ */
+export interface RunnableGraph<Input = never, State = unknown, Result = ArtifactsOf<State>> {
   readonly graph: Graph;
   /** Exists for the type checker only; never set. */
-  readonly '~types'?: { readonly takes: (input: Input) => void; readonly state: State };
+  readonly '~types'?: { readonly takes: (input: Input) => void; readonly state: State; readonly result: Result };
 }
 
 /** A workflow, a graph or a flow that is written but not compiled. */
@@ -16,7 +21,8 @@ export interface GraphBuilder {
 }
 
 /** A graph, what `compile()` made of one, or what builds one. */
-export type GraphOrRunnable<Input = never, State = StateView> = Graph | RunnableGraph<Input, State> | GraphBuilder;
+export type GraphOrRunnable<Input = never, State = StateView, Result = ArtifactsOf<State>> =
+  Graph | RunnableGraph<Input, State, Result> | GraphBuilder;
 
 const isGraph = (value: unknown): value is Graph => (value as Partial<Graph> | undefined)?.nodeIndex !== undefined;
 
@@ -27,4 +33,12 @@ export function graphOf(value: unknown): Graph | undefined {
   const { graph, toGraph } = value as { readonly graph?: unknown; readonly toGraph?: unknown };
   if (isGraph(graph)) return graph;
   return typeof toGraph === 'function' ? (toGraph.call(value) as Graph) : undefined;
+}
+
+/**
+ * What a completed run of a graph gives as a whole: what `returns` of a workflow made, the outputs of a flow's nodes by their names, the
+ * outputs of a workflow read from a text; of any other graph its artifacts.
+ */
+export function resultOf({ result }: Graph, state: StateView): unknown {
+  return result === undefined ? state.artifacts : result(state);
 }

@@ -1,7 +1,7 @@
 /** The map node: does the same work for every item of a list, and records each item separately. */
 import { CairnError, reasonOf } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
+import { graphOf, resultOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
 import {
   NodeFailure,
   outcome,
@@ -15,11 +15,21 @@ import {
 } from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import { type FromState, describeConfig } from './draft/node-parts.ts';
+import { describeConfig } from './draft/node-parts.ts';
 import type { RetryPolicy } from '../graph/contracts/contracts.ts';
 import { runParts } from '../graph/run-parts.ts';
 
 // The subgraph node: runs another graph as a child run, inside of its parent's history.
+
+/** A function of the state, and of the node's own input: that of the graph, unless the node's settings say otherwise. */
+type FromInput<T, S extends StateView> = (scope: { readonly state: S; readonly input: unknown }) => T;
+
+const inputScope = (ctx: NodeContext): { readonly state: StateView; readonly input: unknown } => ({
+  state: ctx.state,
+  get input() {
+    return ctx.input;
+  },
+});
 
 /** Configuration of a subgraph node. @typeParam Parts - what `output` returns */
 export interface SubgraphNodeConfig<
@@ -28,17 +38,15 @@ export interface SubgraphNodeConfig<
   Child = StateView,
   Parts extends OutcomeParts = OutcomeParts,
 > {
-  /** Computes the child's input. Default: the parent's input. */
-  readonly input?: FromState<Input, S>;
-  /** Turns the child's final state into an outcome of this node: an output and updates. Default: the child's artifacts are the output. */
+  /** Computes the child's input. Default: the node's input, which is the parent's unless the node's settings say otherwise. */
+  readonly input?: FromInput<Input, S>;
+  /** Turns the child's final state into an outcome of this node: an output and updates. Default: what the child gives is the output. */
   readonly output?: (child: { readonly state: Child }) => Parts;
 }
 
-/** The child's artifacts, or the output that `output` makes of its state. */
-type SubgraphOutput<Child, Parts> = [Parts] extends [never]
-  ? Child extends { readonly artifacts: infer Artifacts }
-    ? Artifacts
-    : unknown
+/** What the child gives, or the output that `output` makes of its state. */
+type SubgraphOutput<Result, Parts> = [Parts] extends [never]
+  ? Result
   : Parts extends { readonly output: infer Output }
     ? Output
     : undefined;
@@ -55,16 +63,17 @@ export function subgraphNode<
   Input = unknown,
   Child = StateView,
   Parts extends OutcomeParts = never,
+  Result = unknown,
 >(
-  child: GraphOrRunnable<Input, Child>,
+  child: GraphOrRunnable<Input, Child, Result>,
   config: SubgraphNodeConfig<S, NoInfer<Input>, NoInfer<Child>, Parts> = {},
   options: NodeOptions = {},
-): NodeDraft<S, SubgraphOutput<Child, Parts>> {
+): NodeDraft<S, SubgraphOutput<Result, Parts>> {
   refuseUnknownKeys('subgraphNode', config, subgraphKeys);
   const graph = graphOf(child);
   if (graph === undefined)
     throw new CairnError('CONFIG_INVALID', { reason: 'subgraphNode(graph) needs a graph, or what compile() gives' });
-  const { input = ({ state }) => state.input, output = ({ state }) => ({ output: state.artifacts }) } =
+  const { input = (scope) => scope.input, output = ({ state }) => ({ output: resultOf(graph, state) }) } =
     config as unknown as SubgraphNodeConfig;
   return draftNode(
     {
@@ -72,7 +81,7 @@ export function subgraphNode<
       effect: 'read',
       subgraph: graph,
       implementation: {
-        run: async (ctx) => outcome(output({ state: await runChild(ctx, graph, input({ state: ctx.state })) })),
+        run: async (ctx) => outcome(output({ state: await runChild(ctx, graph, input(inputScope(ctx))) })),
         codeText: `${String(config.input)}\n${String(config.output)}`,
       },
     },
@@ -99,11 +108,11 @@ export interface MapItem<Item> {
 }
 
 /**
- * The work of one item: a function, or a graph (compiled or not). A graph's input is the item, and its artifacts
- * are the output.
+ * The work of one item: a function, or a graph (compiled or not). A graph's input is the item, and what it gives
+ * is the output.
  */
 export type MapWork<Item, Result> =
-  ((call: MapItem<Item> & StepContext) => Result) | GraphOrRunnable<Item, { readonly artifacts: Result }>;
+  ((call: MapItem<Item> & StepContext) => Result) | GraphOrRunnable<Item, StateView, Result>;
 
 /** Configuration of a map node. The type parameters after the first are inferred; together they determine the type of the node's output. */
 export interface MapNodeConfig<
@@ -113,7 +122,7 @@ export interface MapNodeConfig<
   Settles extends boolean = boolean,
 > {
   /** Returns the list of items. */
-  readonly over: FromState<readonly Item[], S>;
+  readonly over: FromInput<readonly Item[], S>;
   /** Returns a unique name for an item, the same each time. Default: its index. */
   readonly key?: (item: MapItem<Item>) => string;
   /** Does the work of one item: see {@link MapWork}. */
@@ -188,7 +197,7 @@ export function mapNode<
       config: { ...(data as object), effectClass, concurrency },
       ...(subgraph !== undefined && { subgraph }),
       implementation: {
-        run: (ctx) => mapItems(ctx, over({ state: ctx.state }), own, concurrency),
+        run: (ctx) => mapItems(ctx, over(inputScope(ctx)), own, concurrency),
         codeText: [over, key, subgraph === undefined ? each : undefined, ...(codeText === '' ? [] : [codeText])]
           .map(String)
           .join('\n'),
@@ -254,7 +263,7 @@ async function mapItems(
 
 function createWork({ each, effectClass, retry, timeoutMs, idempotent, reconcile }: MapNodeConfig): Work {
   const graph = graphOf(each);
-  if (graph !== undefined) return async (ctx, key, item) => (await runChild(ctx, graph, item, key)).artifacts;
+  if (graph !== undefined) return async (ctx, key, item) => resultOf(graph, await runChild(ctx, graph, item, key));
   const work = each as (call: MapItem<unknown> & StepContext) => unknown;
   const fixed = definedOnly({ effect: effectClass, retry, timeoutMs, idempotent });
   return (ctx, key, item, index) =>

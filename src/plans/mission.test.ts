@@ -1,5 +1,6 @@
 /** Missions: plans that are made once, asked about, extended and carried out; and what is refused of them. */
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { createBench, runToRest } from '../../test/engine-kit.ts';
 import { agent } from '../agents/agent.ts';
 import { tool } from '../agents/tools/tool-box.ts';
@@ -7,10 +8,11 @@ import { createMemoryBlobs } from '../blobs/memory-blobs.ts';
 import { AgentGraph } from '../dialects/code/agent-graph.ts';
 import { END, START } from '../graph/graph.ts';
 import { createScriptedModels, type ScriptedAnswer, type ScriptedModels } from '../models/scripted.ts';
+import type { NodeDraft } from '../graph/node-draft.ts';
 import { functionNode } from '../nodes/function-node.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { crashEverywhere } from '../testing/crash-kit/crash-everywhere.ts';
-import { compilePlan, extendPlan, linearOrchestrator, mission, type Mission, type Plan } from './index.ts';
+import { compilePlan, extendPlan, linearOrchestrator, mission, planned, type Mission, type Plan } from './index.ts';
 
 const task = (id: string, by: string, ...needs: readonly string[]) => ({ id, agent: by, task: `do ${id}`, needs });
 const searcher = agent({ model: 'm:searcher', description: 'Searches.' });
@@ -348,6 +350,49 @@ describe('a mission that is killed at every point ends as if it had not been', (
       }).toGraph();
     const result = await crashEverywhere({ graph, input: {}, models, answer: () => 'approve' }, { open });
     expect([result.faults, result.trials > 20]).toEqual([[], true]);
+  });
+});
+
+describe('PL3 a goal that is computed', () => {
+  test('is that of a plan that the caller gives, of a linear orchestrator, and of a plan that a fork gives', async () => {
+    const models = modelsOf(planning(twoTasks));
+    const goal = ({ state }: { readonly state: { readonly input: unknown } }): string => `On ${(state.input as { topic: string }).topic}.`; // prettier-ignore
+    const given = mission('given').goal(goal).agents(agents).plan(twoTasks).compile({ models });
+    await given.invoke({ topic: 'tides' }, { runId: 'r' });
+    await given.resume('r', { answers: { 'work?': 'approve' } });
+    const fork = await given.fork('r@0', { set: { 'outputs.plan': { tasks: [task('seek', 'searcher')] } } } as never);
+    await given.resume(fork);
+    await given.resume(fork, { answers: { 'work?': 'approve' } });
+    const parts = { goal, agents, planner: { model: 'm:planner' }, answer: { model: 'm:answer' } };
+    await linearOrchestrator('line', parts).compile({ models }).invoke({ topic: 'tides' });
+    const told = [...requestsOf(models, 'searcher'), ...requestsOf(models, 'answer')];
+    expect(told.map(({ messages }) => JSON.stringify(messages).includes('On tides.'))).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test('is that of the run where a node of a graph is given an approved plan', async () => {
+    const models = modelsOf({});
+    const graph = new AgentGraph({ input: z.object({ topic: z.string() }) }, { id: 'g' })
+      .addNode('plan', () => twoTasks)
+      .addNode(
+        'work',
+        planned({ agents, goal: ({ state }) => `On ${(state.input as { topic: string }).topic}.` }) as NodeDraft,
+        {
+          input: ({ state }) => state.outputs.plan,
+          approval: { prompt: 'Go?' },
+        },
+      )
+      .addEdge(START, 'plan')
+      .addEdge('plan', 'work')
+      .addEdge('work', END)
+      .compile({ models });
+    await graph.invoke({ topic: 'tides' }, { runId: 'r' });
+    expect((await graph.resume('r', { answers: { 'work?': 'approve' } })).status).toBe('completed');
+    expect(JSON.stringify(requestsOf(models, 'searcher')[0]?.messages)).toContain('On tides.');
   });
 });
 

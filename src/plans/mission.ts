@@ -162,21 +162,21 @@ export class Mission<Input = unknown, Value = Results> {
   returns(
     first: StandardSchema | ReturnsFunction<StateView, unknown> | LlmNodeConfig,
     second?: ReturnsFunction<StateView, unknown>,
-  ): Mission<Input, never> {
+  ): never {
     const results: ReturnsFunction<StateView, unknown> = ({ state }) => state.outputs['work'];
     const add = (builder: Builder): Builder => {
       if (typeof first === 'object' && 'model' in first) {
         const prompt =
           first.prompt ??
           (({ state }: { readonly state: StateView }) =>
-            answerPrompt(goalOf(this.#parts, state), state.outputs['work'] as Results));
+            answerPrompt(goalIn(this.#parts, state, planIn(state)), state.outputs['work'] as Results));
         return builder.addNode(returnsId, llmNode({ ...first, prompt }));
       }
       const compute = second ?? (typeof first === 'function' && !('~standard' in first) ? undefined : results);
       const { id: _, ...node } = defineReturns(first, compute, undefined);
       return builder.addNode(returnsId, node);
     };
-    return this.#with({ returns: add }) as Mission<Input, never>;
+    return this.#with({ returns: add }) as never;
   }
 
   /**
@@ -193,15 +193,16 @@ export class Mission<Input = unknown, Value = Results> {
       ...(Object.keys(budget).length > 0 && { budget }),
       ...(onBudget !== undefined && { onBudget }),
     });
-    const goal = ({ state }: { readonly state: StateView }): string => goalOf(this.#parts, state);
+    const { goal } = this.#parts;
     const freedom = { autonomy, ...(threshold !== undefined && { threshold }) };
     const work = plannedDraft(
-      { agents, goal, ...freedom, maxTasks, maxDepth, maxExpansions },
+      { agents, ...(typeof goal === 'string' && { goal }), ...freedom, maxTasks, maxDepth, maxExpansions },
       {},
       (state) => state.outputs['plan'],
     );
     const worked: Builder = begun.addNode('plan', planNode(this.#parts)).addNode('work', work as NodeDraft, {
-      input: ({ state }) => state.outputs['plan'],
+      // What is approved, and given to each agent, holds the goal that the planner was told.
+      input: ({ state }) => withGoal(this.#parts, state, state.outputs['plan'] as Plan),
       approval: {
         prompt: ({ input: plan }) => `Carry out this plan?\n${explainPlan(plan as Plan, this.#parts)}`,
         when: ({ input: plan }) => mustAsk((plan as Plan).tasks, agents, freedom, (plan as Plan).tasks.length),
@@ -210,8 +211,11 @@ export class Mission<Input = unknown, Value = Results> {
       },
     });
     worked.addEdge(START, 'plan').addEdge('plan', 'work');
-    if (returns === undefined) return worked.addEdge('work', END).toGraph(parts);
-    return returns(worked).addEdge('work', returnsId).addEdge(returnsId, END).toGraph(parts);
+    const whole =
+      returns === undefined
+        ? worked.addEdge('work', END)
+        : returns(worked).addEdge('work', returnsId).addEdge(returnsId, END);
+    return Object.freeze({ ...whole.toGraph(parts), result: outputIn });
   }
 
   /**
@@ -287,13 +291,21 @@ export function linearOrchestrator(id: string, parts: LinearOrchestratorParts): 
 }
 
 function present<Value>(result: RunResult): MissionResult<Value> {
-  const { outputs } = result.state;
-  const plan = (outputs['work?'] as Approved | undefined)?.input ?? outputs['plan'];
+  const plan = planIn(result.state);
   return {
     ...result,
-    ...(plan !== undefined && { plan: plan as Plan }),
-    ...(result.status === 'completed' && { output: outputs[returnsId in outputs ? returnsId : 'work'] as Value }),
+    ...(plan !== undefined && { plan }),
+    ...(result.status === 'completed' && { output: outputIn(result.state) as Value }),
   };
+}
+
+/** The plan, as it was approved if it was. */
+function planIn({ outputs }: Pick<StateView, 'outputs'>): Plan | undefined {
+  return ((outputs['work?'] as Approved | undefined)?.input ?? outputs['plan']) as Plan | undefined;
+}
+
+function outputIn({ outputs }: Pick<StateView, 'outputs'>): unknown {
+  return outputs[returnsId in outputs ? returnsId : 'work'];
 }
 
 function check({ name, goal, planner, plan, agents, anchors, limits, autonomy, threshold }: Parts): void {
@@ -330,6 +342,16 @@ function goalOf({ goal }: Pick<Parts, 'goal'>, state: StateView): string {
   return typeof goal === 'function' ? goal({ state: state as never }) : (goal as string);
 }
 
+/** The goal that is recorded with the plan; before there is one, what the author's text or function says. */
+function goalIn(parts: Pick<Parts, 'goal'>, state: StateView, plan: Plan | undefined): string {
+  return plan?.goal ?? goalOf(parts, state);
+}
+
+/** The plan with its goal, if that is computed: it is computed once, and recorded with the plan. */
+function withGoal(parts: Pick<Parts, 'goal'>, state: StateView, plan: Plan): Plan {
+  return typeof parts.goal === 'function' ? { ...plan, goal: goalIn(parts, state, plan) } : plan;
+}
+
 function answerPrompt(goal: string, results: Results): string {
   return [`The goal was:\n${goal}`, ...describeResults(results), 'Give the answer.'].join('\n\n');
 }
@@ -340,14 +362,23 @@ function planNode(parts: Parts): NodeDraft {
   const names = Object.keys(agents);
   const known = { agents: names, anchors, limits };
   if (plan !== undefined)
-    return { type: 'plan', effect: 'pure', config: { plan, ...known }, implementation: { run: () => plan } };
+    return {
+      type: 'plan',
+      effect: 'pure',
+      config: { plan, ...known },
+      implementation: { run: ({ state }) => withGoal(parts, state, plan) },
+    };
   const config = typeof planner === 'function' ? { planner: '(computed)' } : { planner };
   return {
     type: 'plan',
     effect: 'pure',
     config: { ...config, ...known },
     implementation: {
-      run: (ctx) => makePlan(ctx, parts),
+      run: async (ctx) => {
+        const goal = goalOf(parts, ctx.state);
+        const made = await makePlan(ctx, parts, goal);
+        return typeof parts.goal === 'function' ? { ...made, goal } : made;
+      },
       codeText: typeof planner === 'function' ? String(planner) : '',
       outputFault: (output) => allFaults(output, parts)[0],
     },
@@ -355,11 +386,11 @@ function planNode(parts: Parts): NodeDraft {
 }
 
 /** Asks the planner, and tells it what is wrong with its plan, twice at most. @throws PLAN_INVALID */
-async function makePlan(ctx: NodeContext, parts: Parts): Promise<Plan> {
+async function makePlan(ctx: NodeContext, parts: Parts, goal: string): Promise<Plan> {
   let faults: readonly string[] = [];
   const messages: ModelMessage[] = [];
   for (let attempt = 0; attempt <= repairsMax; attempt += 1) {
-    const answer = await askPlanner(scopeContext(ctx, `plan ${attempt + 1}`), parts, { faults, messages });
+    const answer = await askPlanner(scopeContext(ctx, `plan ${attempt + 1}`), parts, { goal, faults, messages });
     faults = allFaults(answer, parts);
     if (faults.length === 0) return answer as Plan;
     ctx.emit({ type: 'plan-refused', faults }, { recorded: true, name: 'plan-refused' });
@@ -377,10 +408,9 @@ async function makePlan(ctx: NodeContext, parts: Parts): Promise<Plan> {
 async function askPlanner(
   ctx: NodeContext,
   parts: Parts,
-  { faults, messages }: { readonly faults: readonly string[]; readonly messages: readonly ModelMessage[] },
+  { goal, faults, messages }: Pick<PlanningTask, 'goal' | 'faults'> & { readonly messages: readonly ModelMessage[] },
 ): Promise<unknown> {
   const { planner, agents } = parts;
-  const goal = goalOf(parts, ctx.state);
   const described = Object.entries(agents).map(([name, agent]) => ({ name, ...powersOf(agent) }));
   if (typeof planner === 'function')
     return ctx.step('planner', { effect: 'read', input: { goal, faults } }, ({ signal }) =>

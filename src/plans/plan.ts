@@ -34,6 +34,8 @@ export interface PlanTask {
 /** Tasks for agents. Those that need nothing of one another run side by side. */
 export interface Plan {
   readonly tasks: readonly PlanTask[];
+  /** What is to be reached, told to each agent before its task: recorded here by a mission that computes its goal. */
+  readonly goal?: string;
 }
 
 /** What may do tasks: an agent or another node, or a graph. Its input is a {@link TaskInput}. */
@@ -74,6 +76,12 @@ export function planSchema(agents?: readonly string[]): Readonly<Record<string, 
   };
 }
 
+/** The form of a plan on record, which may hold its goal. A planner is not asked for one. */
+const recordedSchema = ((): Readonly<Record<string, unknown>> => {
+  const { properties, ...form } = planSchema() as { readonly properties: object };
+  return { ...form, properties: { ...properties, goal: text } };
+})();
+
 /** What a plan must satisfy besides its form. */
 export interface PlanBounds {
   readonly maxTasks?: number;
@@ -85,7 +93,7 @@ export interface PlanBounds {
 
 /** Everything that is wrong with a plan, in words that help whoever wrote it; empty if nothing is. */
 export function planFaults(plan: unknown, agents: PlanAgents, bounds: PlanBounds = {}): readonly string[] {
-  const misfit = schemaFault(planSchema(), plan, 'plan');
+  const misfit = schemaFault(recordedSchema, plan, 'plan');
   if (misfit !== undefined) return [misfit];
   const { tasks } = plan as Plan;
   const { maxTasks, maxDepth, done = {} } = bounds;

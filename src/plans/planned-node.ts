@@ -1,6 +1,7 @@
 /** The node that carries out a plan: a child run with a node for each task, and one for each extension that is allowed (PL2). */
 import { CairnError } from '../errors.ts';
 import type { EffectClass, NodeContext, StateView } from '../graph/contracts/node-contract.ts';
+import { stateOfRun } from '../dialects/code/approval.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { isStronger, tool, type ComposedTool } from '../agents/tools/tool-box.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
@@ -141,21 +142,20 @@ export function plannedDraft(
 class PlannedRun {
   readonly #ctx: NodeContext;
   readonly #config: PlannedConfig;
-  readonly #goal: string | undefined;
+  #goal: string | undefined;
   /** All tasks so far. */
   #tasks: readonly PlanTask[] = [];
   #results: Readonly<Record<string, unknown>> = {};
   #expansions = 0;
 
   constructor(ctx: NodeContext, config: PlannedConfig) {
-    const { goal } = config;
     this.#ctx = ctx;
     this.#config = config;
-    this.#goal = typeof goal === 'function' ? goal({ state: ctx.state }) : goal;
   }
 
   async run(): Promise<Readonly<Record<string, unknown>>> {
     const plan = this.#ctx.input as Plan;
+    this.#goal = plan?.goal ?? (await this.#goalSet());
     const { maxTasks = defaultLimits.maxTasks, maxDepth = defaultLimits.maxDepth } = this.#config;
     let wishes = await this.#carryOut(plan, 'plan', { maxTasks, maxDepth });
     // Each round uses up one extension, of which there are few.
@@ -174,6 +174,13 @@ class PlannedRun {
       wishes = later;
     }
     return this.#results;
+  }
+
+  /** The goal that the configuration sets. One that is computed is computed once, of the state of the run: the node's own input is a plan. */
+  #goalSet(): string | undefined | Promise<string> {
+    const { goal } = this.#config;
+    if (typeof goal !== 'function') return goal;
+    return this.#ctx.step('goal', { effect: 'pure' }, () => goal({ state: stateOfRun(this.#ctx.state) }));
   }
 
   /** Runs tasks to their end. @returns what their agents wish for, in the order of the tasks */

@@ -154,6 +154,15 @@ function approvedWork({ id, implementation }: NodeDefinition): NodeDefinition['i
   return withInput(implementation, ({ outputs }) => (outputs[approvalId(id)] as Approved).input);
 }
 
+/** States as their nodes have them whose input is another: with the state behind each. */
+const behind = new WeakMap<StateView, StateView>();
+
+/** The state whose input is that of the run or child run, for a node that was given another. */
+export function stateOfRun(state: StateView): StateView {
+  const whole = behind.get(state);
+  return whole === undefined ? state : stateOfRun(whole);
+}
+
 /** The implementation with another input, as `ctx.input` and as the state's input. @param inputOf - makes it of the state, when it is read */
 export function withInput(
   implementation: NodeDefinition['implementation'],
@@ -166,6 +175,7 @@ export function withInput(
     const view = Object.create(null) as StateView;
     for (const key of Object.keys(state) as (keyof StateView)[])
       Object.defineProperty(view, key, { enumerable: true, get: key === 'input' ? input : () => state[key] });
+    behind.set(view, state);
     return contextWith(ctx, { input, state: () => view });
   };
   return { ...implementation, codeText, run: (ctx) => implementation.run(scoped(ctx)) };

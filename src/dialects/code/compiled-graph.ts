@@ -57,6 +57,18 @@ export interface GraphResult<State> extends Omit<RunResult, 'state'> {
 /** A state as the history returns it: failures are plain data, and what the run had cost so far is included. */
 export type RecordedState<State> = Omit<State, 'failures'> & Pick<StateAt, 'failures' | 'spent' | 'saved'>;
 
+/** What a run gives as a whole, by what its methods return: what a workflow returns, the outputs of a flow, the artifacts of a graph. */
+type GivenBy<Result extends GraphResult<unknown>> = Result extends { readonly output?: infer Output }
+  ? unknown extends Output
+    ? ArtifactsOf<Result>
+    : Output
+  : Result extends { readonly nodes: infer Nodes }
+    ? { readonly [Name in keyof Nodes]?: Nodes[Name] extends { readonly output?: infer Output } ? Output : never }
+    : ArtifactsOf<Result>;
+type ArtifactsOf<Result> = Result extends { readonly state: { readonly artifacts: infer Artifacts } }
+  ? Artifacts
+  : unknown;
+
 /**
  * A graph that can be run. Every method also works on runs that other or earlier processes started. Every method throws CONFIG_INVALID,
  * before it does anything, for an unknown option or an option of the wrong type.
@@ -65,8 +77,8 @@ export class CompiledGraph<
   Input = unknown,
   Result extends GraphResult<unknown> = RunResult,
   Answers = AnyAnswers,
-> implements RunnableGraph<Input, Result['state']> {
-  declare readonly '~types'?: NonNullable<RunnableGraph<Input, Result['state']>['~types']>;
+> implements RunnableGraph<Input, Result['state'], GivenBy<Result>> {
+  declare readonly '~types'?: NonNullable<RunnableGraph<Input, Result['state'], GivenBy<Result>>['~types']>;
   readonly graph: Graph;
   readonly #makeEngine: () => Engine;
   readonly #ownsEngine: boolean;

@@ -293,6 +293,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Answers = NoN
         checkpoint: checkpointPolicy,
         ...(onCancel !== undefined && { onCancel: onCancel.id }),
       },
+      ...(returns !== undefined && { result: ({ outputs }) => outputs[returnsId] }),
     });
   }
 

@@ -162,6 +162,8 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
       ...layApprovals(nodes, edgesOf(needs, this.#nodes, options.onCancel, place), drafting.approvals),
       schemas: { ...(input && { input }), ...(scratch && { scratch }), ...(artifacts && { artifacts }) },
       policies: { ...policies, checkpoint: checkpointPolicy },
+      result: ({ outputs }) =>
+        Object.fromEntries(names.filter((name) => name in outputs).map((name) => [name, outputs[name]])),
       ...(reducers === undefined ? {} : { reducers }),
     });
   }

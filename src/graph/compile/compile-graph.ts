@@ -270,5 +270,6 @@ export function compileGraph(definition: GraphDefinition): Graph {
     policies,
     warnings: violations,
     text: definition.text,
+    ...(definition.result && { result: definition.result }),
   });
 }

@@ -426,7 +426,7 @@ export function validateShape(report: Report, definition: GraphDefinition, linke
   }
 }
 
-const graphFields = ['id', 'nodes', 'edges', 'reducers', 'schemas', 'policies', 'text'];
+const graphFields = ['id', 'nodes', 'edges', 'reducers', 'schemas', 'policies', 'text', 'result'];
 
 /** Reports every violation in a definition, errors and warnings. `linked` holds the part of it that could be linked. */
 export function validateGraph(definition: GraphDefinition, linked: LinkedGraph): readonly Violation[] {

@@ -12,6 +12,7 @@ import {
   type GraphDefinition,
   type NodeDefinition,
 } from '../../../graph/graph.ts';
+import type { StateView } from '../../../graph/contracts/node-contract.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../../text-workflow.ts';
 import {
@@ -76,6 +77,7 @@ export interface Compiling {
 
 /** The node whose output is the result of the run. */
 const outputsId = 'outputs';
+const outputsOf = ({ outputs }: StateView): unknown => outputs[outputsId];
 const restartsMaxDefault = 5;
 const reducers = {
   'diagnostics.history': 'append',
@@ -141,6 +143,7 @@ function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefiniti
       { from: outputsId, to: END },
     ],
     reducers,
+    result: outputsOf,
     policies: {
       routing: 'first',
       ...visitsOf(pipeline),
@@ -168,6 +171,7 @@ function compileRestarts(
   const graph = compileGraph({
     ...more,
     id: pipeline.name,
+    result: outputsOf,
     policies: budgetPolicies(pipeline),
     nodes: [
       { id: outputsId, type: 'restarts', effect: 'read', config: { restartsMax }, subgraph: body, implementation },

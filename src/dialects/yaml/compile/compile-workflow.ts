@@ -306,6 +306,7 @@ function buildGraph(
       schemas: { input: inputSchema(inputs) },
       policies: policiesOf(file, around.checkpoint),
       ...(text === undefined ? {} : { text }),
+      result: (state) => state.outputs[outputsId],
     });
     faults.take(graph.warnings);
     return graph;
