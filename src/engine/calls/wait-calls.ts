@@ -217,7 +217,12 @@ function openCall(
     fingerprint === undefined ? undefined : waitIdOf(core.runId, place, `${wait.kind}:${name}:${fingerprint}`);
   const schema = call.schema && checkedAtDoors(core, activation, call.schema);
   const due = dueIn(core, call);
-  const opened = { ...wait, ...due, ...(replaces !== undefined && { replaces }), ...(schema !== undefined && { schema }) };
+  const opened = {
+    ...wait,
+    ...due,
+    ...(replaces !== undefined && { replaces }),
+    ...(schema !== undefined && { schema }),
+  };
   const waitId = openWait(core, activation, key, opened, recorded?.wait ?? newId);
   if (recorded !== undefined)
     return call.kind === 'signal' ? replaceSchema(core, activation, waitId, schema) : undefined;

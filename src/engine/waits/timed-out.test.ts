@@ -76,7 +76,10 @@ test('W5.2 a question whose deadline is past takes its default, or says so; a re
   const graph = asking(() => ({ prompt: 'Go?', deadlineAt }));
   const late = await runToRest(bench.engine, graph);
   const message = 'node ask asked with a deadline that was past by 231 ms';
-  expect(late).toMatchObject({ status: 'failed', error: { message, hint: expect.stringContaining('deadlineAt') as string } });
+  expect(late).toMatchObject({
+    status: 'failed',
+    error: { message, hint: expect.stringContaining('deadlineAt') as string },
+  });
   expect((await resumeToRest(bench.engine, late.runId, graph)).status).toBe('failed');
   deadlineAt = clock.timeMs + hour;
   expect(await resumeToRest(bench.engine, late.runId, graph)).toMatchObject({
