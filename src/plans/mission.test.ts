@@ -360,7 +360,7 @@ describe('PL3 a goal that is computed', () => {
     const given = mission('given').goal(goal).agents(agents).plan(twoTasks).compile({ models });
     await given.invoke({ topic: 'tides' }, { runId: 'r' });
     await given.resume('r', { answers: { 'work?': 'approve' } });
-    const fork = await given.fork('r@0', { set: { 'outputs.plan': { tasks: [task('seek', 'searcher')] } } } as never);
+    const fork = await given.fork('r@0', { set: { 'outputs.plan': { tasks: [task('seek', 'searcher')] } } });
     await given.resume(fork);
     await given.resume(fork, { answers: { 'work?': 'approve' } });
     const parts = { goal, agents, planner: { model: 'm:planner' }, answer: { model: 'm:answer' } };
