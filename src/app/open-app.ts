@@ -1,7 +1,7 @@
 /** Opens a store with an engine, for commands that advance runs. */
 import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/store/clean-up.ts';
-import type { Engine, EngineOptions } from '../engine/api.ts';
+import type { Engine, EngineOptions, RunMeta } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -15,7 +15,7 @@ import type { RunRow, Store } from '../ports/store.ts';
 import { CairnError } from '../errors.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { environmentSecrets, openHost, openModels } from './config/config.ts';
-import { createGraphLoader, type GraphLoader, type TextDialect } from './workflows/graph-loader.ts';
+import { createGraphLoader, type GraphLoader, type StoreTrust, type TextDialect } from './workflows/graph-loader.ts';
 import { defaultTenant } from './config/default-tenant.ts';
 import { openIfThere, type StoreChoice } from './open-store/open-reading.ts';
 import { blobsOf, chooseBlobs, openBlobs } from './open-store/open-blobs.ts';
@@ -231,17 +231,43 @@ const restoredSchedule = {
   grant: '--trust at its restore, which lets it start what it names',
 };
 
+const foreignSchedule = {
+  need: 'a schedule of a store that is not of this folder',
+  grant: 'the store as `store` in the configuration of this folder, if it is yours',
+};
+
+/** A schedule starts runs of a file that it names, with nobody there: of whom, must be known. @throws PERMISSION_DENIED */
+function refuseForeignSchedule({ isImported, isRestored }: RunMeta, trust: StoreTrust): void {
+  if (isImported === true) throw new CairnError('PERMISSION_DENIED', importedSchedule);
+  if (isRestored === true) throw new CairnError('PERMISSION_DENIED', restoredSchedule);
+  if (trust === 'foreign') throw new CairnError('PERMISSION_DENIED', foreignSchedule);
+}
+
 /** Makes a loader that loads on first use, and only once. */
 function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loaded: Promise<Value> | undefined;
   return () => (loaded ??= load());
 }
 
+/** What is believed of the rows of a store. */
+function trustIn(place: StorePlace, { trustsStore, cwd }: AppOptions, { store }: FoundConfig): StoreTrust {
+  if ('url' in place) return 'server';
+  return trustsStore !== false || isOwnPlace(place, store, cwd) ? 'own' : 'foreign';
+}
+
 /** Access to workflows and modules, each read on first use. */
 function openTexts(
   options: AppOptions,
   config: FoundConfig,
-  { place, isModuleNamed }: { readonly place: StorePlace; readonly isModuleNamed: (source: string) => boolean },
+  {
+    place,
+    trust,
+    isModuleNamed,
+  }: {
+    readonly place: StorePlace;
+    readonly trust: StoreTrust;
+    readonly isModuleNamed: (source: string) => boolean;
+  },
 ): {
   readonly openDialect: () => Promise<FileDialects>;
   readonly openWorkflows: () => Promise<WorkflowCatalog>;
@@ -255,12 +281,18 @@ function openTexts(
     return loadFileDialects(config, allow);
   });
   const openSaved = async (): Promise<TextDialect> => {
-    const { readBundle, options: ofTexts } = await openDialect();
-    return { readSaved: (text, saved) => readBundle(text, { ...ofTexts, ...saved }) };
+    const [{ readBundle, options: ofTexts }, { texts: workflows }] = await Promise.all([
+      openDialect(),
+      openWorkflows(),
+    ]);
+    return { readSaved: (text, saved) => readBundle(text, { ...ofTexts, ...saved, workflows }) };
   };
   const openSavedDot = async (): Promise<TextDialect> => {
     const { dot, options: ofTexts } = await openDialect();
-    return { readSaved: (text, saved) => dot.readSavedDot(text, { ...ofTexts, ...saved }) };
+    const { checkpoint: _, ...shared } = ofTexts;
+    return {
+      readSaved: (text, { checksCarried: __, ...saved } = {}) => dot.readSavedDot(text, { ...shared, ...saved }),
+    };
   };
   const folders = foldersOf(config, options);
   const foreign = readForeignTexts({ ...config, folders, cwd, allow });
@@ -273,7 +305,7 @@ function openTexts(
     isModuleNamed,
     // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
     isMovable: place.kind === 'sqlite' && place.isDefault,
-    trustsStore: !('url' in place) && (options.trustsStore !== false || isOwnPlace(place, config.store, cwd)),
+    store: trust,
     openDialect,
     dialects: { yaml: openSaved, dot: openSavedDot },
     openCatalog: openWorkflows,
@@ -304,15 +336,21 @@ function engineSettings(
 /** Graphs of the modules that the configuration names, by their ids: a run that a server started by name tells no file. */
 function openNamedGraphs(
   cwd: string,
+  allowModule: GraphLoader['allowModule'],
   modules: readonly string[] = [],
-): (graphId: string, source: string | undefined) => Promise<Graph | undefined> {
+): (graphId: string, meta: RunMeta) => Promise<Graph | undefined> {
   const open = once(async () => {
     const { loadGraphsOf } = await import('./workflows/load-graph-module.ts');
-    const graphs = await Promise.all(modules.map((file) => loadGraphsOf(cwd, file)));
-    return new Map(graphs.flat().map((graph) => [graph.id, graph]));
+    const found = modules.map(async (file) =>
+      (await loadGraphsOf(cwd, file)).map((graph) => [graph.id, { graph, file }] as const),
+    );
+    return new Map((await Promise.all(found)).flat());
   });
-  return async (graphId, source) =>
-    source !== undefined || modules.length === 0 ? undefined : (await open()).get(graphId);
+  return async (graphId, meta) => {
+    const found = meta.source !== undefined || modules.length === 0 ? undefined : (await open()).get(graphId);
+    if (found !== undefined) await allowModule(meta, found.file);
+    return found?.graph;
+  };
 }
 
 /** Schedules that are opened when one is added or removed. */
@@ -332,20 +370,19 @@ export async function openApp(options: AppOptions): Promise<App> {
   const config = options.readsConfig === false ? { file: undefined } : await readConfig(options);
   const place = choosePlace(options.storeUrl, config.store, cwd);
   const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
-  const { openDialect, openWorkflows, loader, foreign } = openTexts(options, config, { place, isModuleNamed });
+  const trust = trustIn(place, options, config);
+  const { openDialect, openWorkflows, loader, foreign } = openTexts(options, config, { place, trust, isModuleNamed });
   const blobsNamed = openBlobs(chooseBlobs(options, config.blobs), cwd);
   const store = await openPlace(place, options);
   const blobs = blobsOf(store, blobsNamed);
-  const graphNamed = openNamedGraphs(cwd, config.modules);
+  const graphNamed = openNamedGraphs(cwd, loader.allowModule, config.modules);
   const engineOptions: EngineOptions = {
     ...engineSettings(options, config),
     store,
     blobs,
     findGraph: async (graphId, _graphHash, meta, readText) => {
-      if (graphId !== 'schedule') return (await loader.findGraph(meta, readText)) ?? graphNamed(graphId, meta.source);
-      // It starts runs of a file that it names.
-      if (meta.isImported === true) throw new CairnError('PERMISSION_DENIED', importedSchedule);
-      if (meta.isRestored === true) throw new CairnError('PERMISSION_DENIED', restoredSchedule);
+      if (graphId !== 'schedule') return (await loader.findGraph(meta, readText)) ?? graphNamed(graphId, meta);
+      refuseForeignSchedule(meta, trust);
       return (await openSchedules()).graph;
     },
   };

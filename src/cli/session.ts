@@ -229,7 +229,7 @@ export const workflowsField: Field = {
 export const allowField: Field = {
   type: 'texts',
   description:
-    'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME, model=NAME, sqlite; default: the configuration, else nothing',
+    'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME, model=NAME, sqlite, workflow=NAME; default: the configuration, else nothing',
 };
 
 // Says that a list is empty, and why, if it is because the store does not exist.

@@ -24,9 +24,13 @@ afterAll(async () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-async function open(allow: readonly string[] = []): Promise<{ readonly app: App; readonly cwd: string }> {
+async function open(
+  allow: readonly string[] = [],
+  modules: readonly string[] = [],
+): Promise<{ readonly app: App; readonly cwd: string }> {
   const cwd = mkdtempSync(join(tmpdir(), 'cairn-imports-'));
   folders.push(cwd);
+  if (modules.length > 0) writeFileSync(join(cwd, 'cairn.config.json'), JSON.stringify({ modules }));
   const app = await openApp({ cwd, storeUrl: 'runs.db', allow });
   apps.push(app);
   return { app, cwd };
@@ -172,7 +176,7 @@ test('N8.1 a person trusts an import, or grants what it asks for', async () => {
   expect([await goOn(granting.app, copy.runId), existsSync(join(granting.cwd, 'ran'))]).toEqual(['completed', true]);
 });
 
-test('N8.1 an import is not trusted by being repeated, and imports no module that it names', async () => {
+test('N8.1 an import is not trusted by being repeated, and imports no module that it names, listed in a configuration or not', async () => {
   const { app, cwd } = await open();
   const ran = join(cwd, 'ran');
   const text = await sent(ran, 'yaml');
@@ -188,3 +192,46 @@ test('N8.1 an import is not trusted by being repeated, and imports no module tha
   const { runId } = await importRun.run({ ...app, text: pieces(bare) }, {});
   expect([await goOn(app, runId), existsSync(ran)]).toEqual(['CODE_NOT_RUN', false]);
 });
+
+const graphModule = (ran: string): string => `import { writeFileSync } from 'node:fs';
+import { AgentGraph, END, functionNode, START } from '${new URL('../../src/index.ts', import.meta.url).href}';
+export const graph = new AgentGraph({}, { id: 'deploy' })
+  .addNode('ask', functionNode(async (ctx) => void (await ctx.ask({ prompt: 'Go?' })), { effect: 'human' }))
+  .addNode('act', functionNode(() => writeFileSync(${JSON.stringify(ran)}, 'yes'), { effect: 'write' }))
+  .addEdge(START, 'ask').addEdge('ask', 'act').addEdge('act', END).compile();
+`;
+
+test.each(['by its path', 'by its graph'])(
+  'N8.1 a run of somebody else starts a module of the operator only by a grant: %s',
+  async (how) => {
+    const ran = join((await open()).cwd, 'ran');
+    const of = async (allow: readonly string[]): Promise<App> => {
+      const { app, cwd } = await open(allow, ['deploy.ts']);
+      writeFileSync(join(cwd, 'deploy.ts'), graphModule(ran));
+      return app;
+    };
+    const sender = await of([]);
+    await startRun.run(sender, { file: 'deploy.ts', runId: 'r' });
+    let text = '';
+    for await (const piece of sender.engine.history.export('r')) text += piece;
+    text = text.replace(/"meta":"([^"]*)"/, (_, meta: string) => {
+      const {
+        source: _source,
+        exportName: __,
+        ...others
+      } = JSON.parse(Buffer.from(meta, 'base64').toString()) as Record<string, unknown>;
+      const changed = { ...others, ...(how === 'by its path' && { source: 'deploy.ts' }) };
+      return `"meta":"${Buffer.from(JSON.stringify(changed)).toString('base64')}"`;
+    });
+    for (const allow of [[], ['module=other.ts'], ['module=deploy.ts']]) {
+      const app = await of(allow);
+      const { runId } = await importRun.run({ ...app, text: pieces(text) }, {});
+      const isGranted = allow.includes('module=deploy.ts');
+      expect([allow, await goOn(app, runId), existsSync(ran)]).toEqual([
+        allow,
+        isGranted ? 'completed' : 'CODE_NOT_RUN',
+        isGranted,
+      ]);
+    }
+  },
+);

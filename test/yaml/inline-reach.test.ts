@@ -83,14 +83,14 @@ test.each(Object.entries(calling))(
   },
 );
 
-test('Y6 a workflow of the operator that an inline one calls follows it: it is not held to the grants', async () => {
+test('Y6 a workflow of the operator that an inline one calls follows it: once it is granted by name, it is not held to the other grants', async () => {
   const calls = `name: w\nblocks:\n  - { id: a, type: ExecuteWorkflow, inputs: { workflow: own } }\n`;
   const own = calling['a block']!.replace('name: w', 'name: own');
   const workflows = {
     get: (name: string) => (name === 'own' ? { text: own, source: 'own.yaml' } : undefined),
     names: () => ['own'],
   };
-  expect(await run(calls, {}, { workflows })).toMatchObject({ status: 'completed' });
+  expect(await run(calls, { workflow: ['own'] }, { workflows })).toMatchObject({ status: 'completed' });
   expect(called).toEqual(['here', 'there']);
 });
 

@@ -22,6 +22,8 @@ export interface SavedTextOptions {
   readonly origin?: 'inline';
   /** Default: those of this process. */
   readonly permissions?: Permissions;
+  /** Whether faults are reported of all texts that it carries. Default: of those that it surely may run. */
+  readonly checksCarried?: boolean;
 }
 
 /** The part of a dialect that runs need. */
@@ -56,11 +58,11 @@ export interface GraphLoaderOptions {
   /** Whether paths are recorded relative to the folder, so that they move together with its store. */
   readonly isMovable: boolean;
   /**
-   * Whether rows of the store are believed about where texts and modules came from. Default true. If false, since others may write them, as
-   * on a server, or have made the file: a recorded text counts as a file's only if a file here gives the same text, and a module, or the
-   * file of a schedule, is loaded only from this folder, or if the configuration names it.
+   * What is believed of the store's rows. Default `own`: all. `server`: others may write them, so a recorded text counts as a file's only if
+   * a file here gives the same text, and a module, or the file of a schedule, is loaded only from this folder, or if the configuration names
+   * it. `foreign`: somebody else made the file, so nothing of the operator's is started by name, unless that is granted.
    */
-  readonly trustsStore?: boolean;
+  readonly store?: StoreTrust;
   /** Whether the configuration names this module. */
   readonly isModuleNamed: (source: string) => boolean;
   /** Opens the dialects of files. */
@@ -69,6 +71,8 @@ export interface GraphLoaderOptions {
   readonly dialects: TextDialects;
   readonly openCatalog: () => Promise<WorkflowCatalog>;
 }
+
+export type StoreTrust = 'own' | 'server' | 'foreign';
 
 export interface GraphLoader {
   readonly savedSource: (source: string) => string;
@@ -84,6 +88,8 @@ export interface GraphLoader {
   /** What a text recorded with a run reaches for, a line each. */
   readonly needsOf: (text: string) => Promise<readonly string[]>;
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
+  /** @throws CODE_NOT_RUN the run is somebody else's, and may not start this module of the operator's */
+  readonly allowModule: (meta: RunMeta, file: string) => Promise<void>;
 }
 
 function readFile(cwd: string, file: string): string {
@@ -120,7 +126,7 @@ async function readUntrusted(dialects: TextDialects, text: string, trust: string
 /** What a text reaches for: all that is refused where nothing is granted, a line each. */
 async function needsOf(dialects: TextDialects, text: string): Promise<readonly string[]> {
   try {
-    await readSavedText(dialects, text, { origin: 'inline', permissions: {} });
+    await readSavedText(dialects, text, { origin: 'inline', permissions: {}, checksCarried: true });
     return [];
   } catch (error) {
     if (!CairnError.is(error)) throw error;
@@ -175,8 +181,26 @@ function ownTexts({
   };
 }
 
+/** Refuses modules of the operator to runs of somebody else, unless they are granted by name. */
+function guardModules(
+  { cwd, store, openDialect }: GraphLoaderOptions,
+  savedSource: GraphLoader['savedSource'],
+): GraphLoader['allowModule'] {
+  return async ({ isImported, isRestored }, file) => {
+    if (isImported !== true && isRestored !== true && store !== 'foreign') return;
+    const granted = (await openDialect()).options.permissions?.module ?? [];
+    if (granted === true || granted.some((name) => resolve(cwd, name) === resolve(cwd, file))) return;
+    const whose = isImported ? 'an imported run' : isRestored ? 'a run from a backup' : 'a run of this store';
+    const name = savedSource(file);
+    throw new CairnError('CODE_NOT_RUN', {
+      what: `${name}, which ${whose} names,`,
+      hint: `Name it if you trust it: ${commandText('resume', 'RUN', '--file', name)}. Or grant it: --allow module=${name}`,
+    });
+  };
+}
+
 export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
-  const { cwd, isMovable, isModuleNamed, trustsStore = true, openDialect, dialects, openCatalog } = options;
+  const { cwd, isMovable, isModuleNamed, store = 'own', openDialect, dialects, openCatalog } = options;
   const savedSource = (source: string): string =>
     isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
 
@@ -211,11 +235,14 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   const isInside = (path: string): boolean => resolve(cwd, path).startsWith(`${resolve(cwd)}${sep}`);
 
   const loadScheduled = async (file: string, exportName?: string): Promise<LoadedGraph> => {
-    if (trustsStore || isName(cwd, file) || isModuleNamed(file) || isInside(file)) return loadGraph(file, exportName);
+    if (store === 'own' || isName(cwd, file) || isModuleNamed(file) || isInside(file))
+      return loadGraph(file, exportName);
     throw scheduledElsewhere(file);
   };
 
   const isOwn = ownTexts({ cwd, isInside, loadText, openCatalog });
+
+  const allowModule = guardModules(options, savedSource);
 
   return {
     savedSource,
@@ -232,21 +259,19 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
       }
     },
     needsOf: (text) => needsOf(dialects, text),
-    async findGraph({ source, exportName, isImported = false, isRestored = false }, readText) {
+    allowModule,
+    async findGraph(meta, readText) {
+      const { source, exportName, isImported = false, isRestored = false } = meta;
       const text = await readText();
-      const isTrusted = trustsStore && !isRestored;
+      const isTrusted = store === 'own' && !isRestored;
       if (text !== undefined) {
         if (isImported) return (await readUntrusted(dialects, text, 'import the run anew with --trust')).graph;
         if (isTrusted || (await isOwn(text, source))) return (await readSavedText(dialects, text)).graph;
         return (await readUntrusted(dialects, text, isRestored ? waysOfRestored : waysOfUntrusted)).graph;
       }
       if (source === undefined) return undefined;
-      if (!isTrusted && !isModuleNamed(source) && !isInside(source)) return undefined;
-      if (isImported && !isModuleNamed(source))
-        throw new CairnError('CODE_NOT_RUN', {
-          what: `${source}, which an imported run names,`,
-          hint: `Name it if you trust it: ${commandText('resume', 'RUN', '--file', source)}. Or name it in the configuration, under modules.`,
-        });
+      await allowModule(meta, source);
+      if (store === 'server' && !isModuleNamed(source) && !isInside(source)) return undefined;
       return (await loadGraphModule(cwd, source, exportName)).graph;
     },
   };

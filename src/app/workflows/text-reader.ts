@@ -44,23 +44,28 @@ export function readersOf(dot: DotDialect, yaml: YamlDialect): TextReader {
 type PipelineOptions = Pick<ReadOptions, 'nodeTypes' | 'source' | 'origin' | 'permissions' | 'redact'>;
 
 /** Pipelines run no workflows by name, and have no settings of checkpoints. */
-function ofPipeline(options: ReadOptions): PipelineOptions {
-  const { workflows: _, checkpoint: __, readOther: ___, ...others } = options;
-  return others;
+function ofPipeline(options: PipelineOptions): PipelineOptions {
+  const { nodeTypes, source, origin, permissions, redact } = options;
+  return {
+    nodeTypes,
+    ...(source !== undefined && { source }),
+    ...(origin !== undefined && { origin }),
+    ...(permissions !== undefined && { permissions }),
+    ...(redact !== undefined && { redact }),
+  };
 }
 
-/** Whoever names a pipeline, it is the operator's file, with the grants of such a file and no others. */
-function withPipelines<Options extends Pick<ReadOptions, 'nodeTypes' | 'redact'>>(
+/** A pipeline that a workflow names is the operator's file, which may do everything, or is held to the grants as its caller is. */
+function withPipelines<Options extends Pick<ReadOptions, 'nodeTypes' | 'redact' | 'permissions'>>(
   dot: DotDialect,
   options: Options,
 ): Options & Pick<ReadOptions, 'readOther'> {
-  const { nodeTypes, redact } = options;
-  const shared = { nodeTypes, ...(redact !== undefined && { redact }) };
+  const shared = ofPipeline(options);
   return {
     ...options,
-    readOther: ({ text, source }) =>
+    readOther: ({ text, source }, origin) =>
       dialectOf(text) === 'dot' || isPipeline(text, source)
-        ? dot.checkCalledDot(text, { ...shared, source })
+        ? dot.checkCalledDot(text, { ...shared, source, origin })
         : undefined,
   };
 }

@@ -115,15 +115,24 @@ test('Y11 D9 pipelines are run by name as workflows in YAML are, from texts too;
   );
   const text = 'name: main\nblocks:\n  - { id: go, type: Workflow, inputs: { workflow: ship } }\n';
   write('a/main.yaml', text);
-  const dialect = await loadFileDialects({ file: undefined }, ['inline']);
-  const catalog = openCatalog({ dialect, folders: [join(root, 'a')], cwd: join(root, 'elsewhere') });
+  const openWith = async (...allow: readonly string[]): Promise<WorkflowCatalog> =>
+    openCatalog({
+      dialect: await loadFileDialects({ file: undefined }, ['inline', ...allow]),
+      folders: [join(root, 'a')],
+      cwd: join(root, 'elsewhere'),
+    });
+  const [catalog, dialect] = [await openWith('workflow=ship'), await loadFileDialects({ file: undefined }, [])];
   expect(catalog.broken()).toEqual([]);
   const { workflow } = catalog.get('main');
   const called = (graph: Graph): string | undefined => graph.nodes.find(({ id }) => id === 'go')?.subgraph?.hash;
   expect(called(workflow.graph)).toBe(catalog.get('ship').workflow.graph.hash);
   expect(workflow.blocks).toMatchObject([{ workflow: 'ship', asks: false }]);
-  // The operator's pipeline runs a command, which a text that calls it could not, nor could the pipeline as a text.
+  // The operator's pipeline, which is granted by name, runs a command; the same as a text could not.
   expect(called((await catalog.readInline(text.replace('main', 'mine'))).graph)).toBe(called(workflow.graph));
+  await expect((await openWith('shell')).readInline(text)).rejects.toMatchObject({
+    code: 'PERMISSION_DENIED',
+    message: expect.stringContaining('workflow=ship'),
+  });
   const inner = readFileSync(join(root, 'a/inner.dot'), 'utf8');
   await expect(catalog.readInline(inner)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
   rmSync(join(root, 'a'), { recursive: true });

@@ -20,7 +20,7 @@ const fields: FieldsOf<McpArguments> = {
   allow: {
     ...allowField,
     description:
-      'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME, model=NAME, sqlite; default: there are no such workflows',
+      'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME, model=NAME, sqlite, workflow=NAME; default: there are no such workflows',
   },
   http: { type: 'text', description: 'serve over HTTP at [HOST:]PORT instead of standard input and output' },
   tokenEnv: { type: 'text', description: 'the environment variable that holds the token HTTP clients must show' },

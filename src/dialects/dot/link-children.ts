@@ -28,6 +28,7 @@ export interface ChildReading {
   readonly around: Around;
   /** Returns the text at a path, or undefined if there is none. `isGranted` is called with where the file really is. */
   readonly read: (path: string, isGranted?: (place: string) => boolean) => string | undefined;
+  /** Whether a file may be read; undefined: all may, or none needs to be, since the texts are saved. */
   readonly withheld: ((need: Need) => string | undefined) | undefined;
   readonly check: (text: string, around: Around, path: string) => ReadChild;
 }
@@ -103,6 +104,11 @@ function readChild(
     return { workflow, files: new Map([[path, kept], ...files]) };
   }
   const errors = violations.filter(({ severity }) => severity === 'error');
+  // What it lacks is a grant: nothing in it is to be corrected.
+  if (errors.every(({ rule }) => rule === 'Y6')) {
+    faults.take(errors);
+    return undefined;
+  }
   const [first] = errors;
   const count = `${errors.length} fault${errors.length === 1 ? '' : 's'}`;
   return refuse(

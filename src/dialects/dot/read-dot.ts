@@ -106,7 +106,11 @@ const textMax = 5 * 1024 * 1024;
  */
 export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
   refuseUnknownKeys('readDot', options, optionNames);
-  const { workflow, violations, isUnreadable } = shareBudget(() => check(text, options, { isRun: true }));
+  return read(text, options, false);
+}
+
+function read(text: string, options: DotOptions, isSaved: boolean): TextWorkflow {
+  const { workflow, violations, isUnreadable } = shareBudget(() => check(text, options, { isRun: true, isSaved }));
   if (workflow !== undefined) return workflow;
   const { source = 'inline' } = options;
   const errors = violations.filter(({ severity }) => severity === 'error');
@@ -130,7 +134,7 @@ export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
  */
 export function checkDot(text: string, options: DotOptions = {}): CheckedPipeline {
   refuseUnknownKeys('checkDot', options, optionNames);
-  const { workflow, violations } = shareBudget(() => check(text, options, { isRun: false }));
+  const { workflow, violations } = shareBudget(() => check(text, options, { isRun: false, isSaved: false }));
   return { workflow, violations };
 }
 
@@ -142,24 +146,26 @@ export function readSavedDot(
   text: string,
   options: Omit<DotOptions, 'source' | 'transforms' | 'readFile'> = {},
 ): TextWorkflow {
+  refuseUnknownKeys('readSavedDot', options, optionNames);
   const { origin: recorded, source, text: saved, files } = parseSavedText(text);
   const readFile = (path: string): string | undefined => files.get(path);
   const origin = options.origin === 'inline' || recorded === 'inline' ? 'inline' : 'file';
-  return readDot(saved, { ...options, origin, source, readFile });
+  return read(saved, { ...options, origin, source, readFile }, true);
 }
 
 /**
- * Reads a pipeline that a workflow of another dialect runs: a file's text, or the text of one that a run saved. It may do what the file may
- * that is run by itself. @throws GRAPH_PARSE the saved text is damaged
+ * Reads a pipeline that a workflow of another dialect runs: a file's text, or the text of one that a run saved. By its `origin` it may do
+ * what the file may that is run by itself, or is held to the permissions, whatever was recorded. @throws GRAPH_PARSE the saved text is damaged
  */
 export function checkCalledDot(
   text: string,
-  options: Omit<DotOptions, 'origin' | 'transforms'> & { readonly source: string },
+  options: Omit<DotOptions, 'transforms'> & { readonly source: string },
 ): CheckedPipeline {
   const saved = dialectOf(text) === undefined ? undefined : parseSavedText(text);
   const own = saved === undefined ? options : { ...options, readFile: (path: string) => saved.files.get(path) };
   const around = outermost(own.source, true);
-  const { workflow, violations } = shareBudget(() => check(saved?.text ?? text, own, { isRun: true }, around));
+  const how = { isRun: true, isSaved: saved !== undefined };
+  const { workflow, violations } = shareBudget(() => check(saved?.text ?? text, own, how, around));
   return { workflow: workflow && { ...workflow, outputs: resultFields }, violations };
 }
 
@@ -203,11 +209,18 @@ interface Checked extends CheckedPipeline {
 
 const permissionRule = 'Y6';
 
-/** @param isRun - whether the pipeline is to run, and so must be granted all that it needs */
+/** How a text is read. */
+interface Reading {
+  /** Whether the pipeline is to run, and so must be granted all that it needs. */
+  readonly isRun: boolean;
+  /** Whether the pipelines that it runs are saved with it, so that no file is read for them. */
+  readonly isSaved: boolean;
+}
+
 function check(
   text: string,
   options: DotOptions,
-  { isRun }: { readonly isRun: boolean },
+  how: Reading,
   around: Around = outermost(options.source ?? 'inline'),
 ): Checked {
   const { source = 'inline' } = options;
@@ -223,7 +236,7 @@ function check(
     faults.add(0, { rule: 'DOT1', message, fix: 'split it' });
     return done(true);
   }
-  const { transforms = [], readFile: read = () => undefined } = options;
+  const { transforms = [], readFile = () => undefined } = options;
   const syntax = transforms.reduce((file, transform) => transform(file), parseDot(text, faults));
   const isUnreadable = faults.hasErrors;
   const pipeline = readPipeline(syntax, faults);
@@ -236,15 +249,15 @@ function check(
   const builtIn = builtInHandlers(options);
   const handlerOf = (stage: Stage): StageHandler | undefined => own.get(stage.type) ?? builtIn.get(kindOf(stage));
   const needsOf = (stage: Stage) => handlerOf(stage)?.needs?.(stage, folderOf(stage, around.folder));
-  if (isRun && withheld !== undefined) refuseNeeds(faults, pipeline, needsOf, withheld);
+  if (how.isRun && withheld !== undefined) refuseNeeds(faults, pipeline, needsOf, withheld);
   const children = linkChildren(own.has(childType) || isUnreadable ? new Map() : pipeline.stages, {
     pipeline,
     faults,
-    withheld,
+    withheld: how.isSaved ? undefined : withheld,
     source,
     around,
-    read,
-    check: (childText, childAround, path) => check(childText, { ...options, source: path }, { isRun }, childAround),
+    read: readFile,
+    check: (childText, childAround, path) => check(childText, { ...options, source: path }, how, childAround),
   });
   if (faults.hasErrors) return done(isUnreadable);
   const inputs = inputsOf(pipeline);

@@ -4,7 +4,7 @@ import { translateDocument } from './braces/translate-document.ts';
 import { callTypes } from './file/workflow-file.ts';
 import { Faults, writeDocument } from './file/shape.ts';
 import { readDocument } from './file/read-document.ts';
-import type { ReadOptions, BundleOptions, CheckedWorkflow } from './file/read-options.ts';
+import type { ReadOptions, BundleOptions, CheckedWorkflow, WorkflowTexts } from './file/read-options.ts';
 import { parseBundle, WorkflowLinker } from './compile/workflow-linker.ts';
 import type { Compiled } from './compile/compile-workflow.ts';
 import type { TextWorkflow } from '../text-workflow.ts';
@@ -27,16 +27,17 @@ export function checkWorkflow(text: string, options: ReadOptions): CheckedWorkfl
 
 /**
  * Reads the workflow of a run from the text recorded with it. An inline workflow is restricted to the permissions of this process, not of
- * the one that started it. With `origin: 'inline'` every text is, whatever was recorded.
+ * the one that started it. With `origin: 'inline'` the record is somebody else's: every text in it is restricted, whatever was recorded.
  * @throws GRAPH_PARSE the text was not recorded by a workflow; and the errors of {@link readWorkflow}
  */
 export function readBundle(text: string, options: BundleOptions): TextWorkflow {
   const { origin: recorded, text: main, others, checkpoint } = parseBundle(text);
+  const recordedTexts: WorkflowTexts = { get: (name) => others.get(name), names: () => [...others.keys()] };
+  const isForeign = options.origin === 'inline';
   return readWorkflow(main.text, {
     ...options,
-    origin: options.origin === 'inline' ? 'inline' : recorded,
+    ...(isForeign ? { carried: recordedTexts } : { origin: recorded, workflows: recordedTexts }),
     source: main.source,
-    workflows: { get: (name) => others.get(name), names: () => [...others.keys()] },
     ...(checkpoint !== undefined && { checkpoint }),
   });
 }

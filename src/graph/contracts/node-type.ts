@@ -72,7 +72,11 @@ export type Need =
   /** A language model, by its profile's name or as `provider:name`. Undefined: not known before the run. */
   | { readonly kind: 'model'; readonly name: string | undefined }
   /** An in-memory database. It uses time and memory of the machine, and nothing else. */
-  | { readonly kind: 'sqlite' };
+  | { readonly kind: 'sqlite' }
+  /** A workflow of the operator, by its name. Undefined: not known before the run. */
+  | { readonly kind: 'workflow'; readonly name: string | undefined }
+  /** A module of the operator, by its path as it is recorded. */
+  | { readonly kind: 'module'; readonly name: string };
 
 export type Inputs = Readonly<Record<string, unknown>>;
 

@@ -16,6 +16,10 @@ export interface Permissions {
   readonly model?: true | readonly string[];
   /** In-memory databases. */
   readonly sqlite?: boolean;
+  /** Names of the operator's own workflows, which then do all that they say, or `true` for any. */
+  readonly workflow?: true | readonly string[];
+  /** Paths of the operator's own modules, as runs record them, or `true` for any. */
+  readonly module?: true | readonly string[];
 }
 
 /** All permissions, for workflows that the operator chose. */
@@ -26,9 +30,11 @@ export const everythingAllowed: Permissions = Object.freeze({
   env: true,
   model: true,
   sqlite: true,
+  workflow: true,
+  module: true,
 });
 
-// Parses permissions from a text: `shell,net=host,fs=/path,env=NAME,model=NAME,sqlite,inline`.
+// Parses permissions from a text: `shell,net=host,fs=/path,env=NAME,model=NAME,sqlite,workflow=NAME,module=PATH,inline`.
 
 /** The permissions that an option grants. */
 export interface Grants {
@@ -37,13 +43,13 @@ export interface Grants {
   readonly inline: boolean;
 }
 
-const kinds = ['shell', 'net', 'fs', 'env', 'model', 'sqlite', 'inline'] as const;
+const kinds = ['shell', 'net', 'fs', 'env', 'model', 'sqlite', 'workflow', 'module', 'inline'] as const;
 /** Grants that take no value. */
 const plain: readonly string[] = ['shell', 'sqlite', 'inline'];
 
 /**
- * Parses grants, separated by commas: `shell`, `sqlite`, `inline`, `net`, `net=HOST`, `fs`, `fs=/FOLDER`, `env`, `env=NAME`, `model` or
- * `model=NAME`. Without a value, everything of its kind is granted. Several texts are combined.
+ * Parses grants, separated by commas: `shell`, `sqlite`, `inline`, `net`, `net=HOST`, `fs`, `fs=/FOLDER`, `env`, `env=NAME`, `model`,
+ * `model=NAME`, `workflow`, `workflow=NAME`, `module` or `module=PATH`. Without a value, everything of its kind is granted. Several texts are combined.
  * @throws CONFIG_INVALID names the grant that cannot be parsed
  */
 export function parsePermissions(texts: readonly string[]): Grants {
@@ -52,6 +58,8 @@ export function parsePermissions(texts: readonly string[]): Grants {
     fs: new Set<string>(),
     env: new Set<string>(),
     model: new Set<string>(),
+    workflow: new Set<string>(),
+    module: new Set<string>(),
   };
   const whole = new Set<string>();
   for (const grant of texts.flatMap((text) => text.split(',')).map((text) => text.trim())) {
@@ -65,14 +73,14 @@ export function parsePermissions(texts: readonly string[]): Grants {
   }
   const granted = (kind: keyof typeof lists): true | readonly string[] | undefined =>
     whole.has(kind) ? true : lists[kind].size > 0 ? [...lists[kind]] : undefined;
-  const [net, fs, env, model] = [granted('net'), granted('fs'), granted('env'), granted('model')];
+  const named = (Object.keys(lists) as (keyof typeof lists)[]).flatMap((kind) => {
+    const value = granted(kind);
+    return value === undefined ? [] : [[kind, value] as const];
+  });
   return {
     permissions: {
       ...(whole.has('shell') && { shell: true }),
-      ...(net !== undefined && { net }),
-      ...(fs !== undefined && { fs }),
-      ...(env !== undefined && { env }),
-      ...(model !== undefined && { model }),
+      ...Object.fromEntries(named),
       ...(whole.has('sqlite') && { sqlite: true }),
     },
     inline: whole.has('inline'),
@@ -114,6 +122,10 @@ export function refusalOf(need: Need, permissions: Permissions): string | undefi
       return modelRefusal(need.name, permissions.model);
     case 'sqlite':
       return permissions.sqlite === true ? undefined : 'it makes a database in memory (--allow sqlite)';
+    case 'workflow':
+      return ownRefusal(need, permissions.workflow);
+    case 'module':
+      return ownRefusal(need, permissions.module);
     default:
       return envRefusal(need, permissions.env);
   }
@@ -170,6 +182,15 @@ function partsOf(path: string): readonly string[] | undefined {
 function envRefusal(need: Extract<Need, { kind: 'env' }>, granted: Permissions['env']): string | undefined {
   if (granted === true || (granted ?? []).includes(need.name)) return undefined;
   return `it is given ${need.name} (--allow env=${need.name})`;
+}
+
+/** Whether a workflow or module of the operator may be started by its name. */
+function ownRefusal(
+  { kind, name }: Extract<Need, { kind: 'workflow' | 'module' }>,
+  granted: true | readonly string[] = [],
+): string | undefined {
+  if (granted === true || (name === undefined ? granted.length > 0 : granted.includes(name))) return undefined;
+  return `it runs the ${kind} ${name ?? 'NAME'} of this process (--allow ${kind}=${name ?? 'NAME'})`;
 }
 
 function modelRefusal(name: string | undefined, granted: Permissions['model']): string | undefined {

@@ -207,13 +207,15 @@ test('Y13 the text kept with a run holds every workflow that it may call, and no
   const workflow = read(`${head}blocks: [${call('asking')}]\noutputs: { s: "\${c.sure}" }\n`, {
     others,
     origin: 'inline',
+    permissions: { workflow: ['asking'] },
   });
   const { engine } = createBench();
   let result = await runToRest(engine, workflow.graph);
   for (const answer of ['a', 'b']) {
     await engine.answer(result.runId, result.waits[0]?.waitId ?? '', answer);
     // The workflows there were are gone; the run has its own.
-    const { graph } = readBundle(workflow.graph.text ?? '', { nodeTypes: optionsOf().nodeTypes });
+    const { nodeTypes } = optionsOf();
+    const { graph } = readBundle(workflow.graph.text ?? '', { nodeTypes, permissions: { workflow: true } });
     result = await (await engine.resume(result.runId, { graph })).result();
   }
   expect(result.state.outputs['outputs']).toEqual({ s: 'b' });

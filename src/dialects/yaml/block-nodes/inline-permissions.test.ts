@@ -1,8 +1,9 @@
 /** Inline workflows reach only for what they are granted. */
 import { expect, test } from 'vitest';
 import { createBench, runToRest } from '../../../../test/engine-kit.ts';
-import { journal, optionsOf, read, runText } from '../../../../test/yaml-kit.ts';
+import { journal, optionsOf, read, runText, type Others } from '../../../../test/yaml-kit.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
+import type { Permissions } from '../../../graph/permissions/permissions.ts';
 import { checkWorkflow, readBundle } from '../index.ts';
 
 const head = 'name: w\ndescription: d\n';
@@ -53,20 +54,68 @@ test('Y6 what is computed is held to the permissions before the attempt, which c
   const text = `${head}inputs: { url: {} }\nblocks: [{ id: a, type: Fetch, inputs: { url: "\${url}" } }]\n`;
   const more = { origin: 'inline', permissions: { net: ['a.org'] }, nodeTypes } as const;
   journal.done.length = 0;
-  const denied = await runText(text, { url: 'https://b.org/' }, more);
-  expect(denied.result.error?.data).toMatchObject({ node: 'a', code: 'PERMISSION_DENIED' });
+  const refused = await runText(text, { url: 'https://b.org/' }, more);
+  expect(refused.result.error?.data).toMatchObject({ node: 'a', code: 'PERMISSION_DENIED' });
   expect(journal.done).toEqual([]);
   const { graph } = read(text, { ...more, permissions: { net: true } });
-  const retried = await (await denied.engine.resume(denied.result.runId, { graph })).result();
+  const retried = await (await refused.engine.resume(refused.result.runId, { graph })).result();
   expect(retried.status).toBe('completed');
   const allowed = await runText(text, { url: 'https://a.org/' }, more);
   expect(allowed.result.status).toBe('completed');
 });
 
-test('Y6 an inline workflow may call those of the operator, which are not held to its permissions', async () => {
-  const others = { trusted: effect.replace('name: w', 'name: trusted') };
-  const text = `${head}blocks: [{ id: c, type: Workflow, inputs: { workflow: trusted } }]\n`;
-  expect((await runText(text, {}, { origin: 'inline', others })).result.status).toBe('completed');
+const denied = (reason: string): object => ({ code: 'PERMISSION_DENIED', message: expect.stringContaining(reason) });
+const named = (name: string): string => effect.replace('name: w', `name: ${name}`);
+
+test('Y6 an inline workflow calls those of the operator that are granted by name, which may do all that they say', async () => {
+  const others = { own: named('own'), other: named('other') };
+  const text = `${head}blocks: [{ id: c, type: Workflow, inputs: { workflow: own } }]\n`;
+  const permissions = { workflow: ['other'] };
+  expect(() => read(text, { origin: 'inline', permissions, others })).toThrow(
+    expect.objectContaining(denied('--allow workflow=own')),
+  );
+  const granted = { origin: 'inline', permissions: { workflow: ['own'] }, others } as const;
+  expect((await runText(text, {}, granted)).result.status).toBe('completed');
+  // A name that is computed is judged before its workflow begins.
+  const computed = `${head}inputs: { n: {} }\nblocks: [{ id: c, type: Workflow, inputs: { workflow: "\${n}" } }]\n`;
+  expect((await runText(computed, { n: 'own' }, granted)).result.status).toBe('completed');
+  journal.done.length = 0;
+  const { result } = await runText(computed, { n: 'other' }, granted);
+  expect([result.status, result.error?.message]).toEqual(['failed', expect.stringContaining('workflow=other')]);
+  expect(journal.done).toEqual([]);
+});
+
+test('Y6 what comes with a text is held to its permissions, also under the name of a workflow that is granted', () => {
+  const { graph } = read(`${head}blocks: [{ id: c, type: Workflow, inputs: { workflow: own } }]\n`, {
+    others: { own: named('own').replace('id: a', 'id: theirs'), ours: named('ours') },
+  });
+  const foreign = (permissions: Permissions, others: Others): unknown =>
+    readBundle(graph.text ?? '', { ...optionsOf({ others }), origin: 'inline', permissions }).name;
+  const ours = { own: named('own') };
+  expect(() => foreign({}, {})).toThrow(expect.objectContaining(denied('--allow shell')));
+  expect(() => foreign({ workflow: true }, ours)).toThrow(expect.objectContaining(denied('--allow shell')));
+  expect(foreign({ shell: true }, ours)).toBe('w');
+  // The same text as the operator's is the operator's.
+  const same = { own: named('own').replace('id: a', 'id: theirs') };
+  expect(foreign({ workflow: ['own'] }, same)).toBe('w');
+  expect(() => foreign({}, same)).toThrow(expect.objectContaining(denied('--allow shell')));
+});
+
+test('Y6 what a workflow of the operator calls is the operator’s, whatever came under its name', async () => {
+  const call = (name: string, called: string): string =>
+    `name: ${name}\nblocks: [{ id: c, type: Workflow, inputs: { workflow: ${called} } }]\n`;
+  const note = 'name: leaf\nblocks: [{ id: n, type: Note }]\n';
+  const { graph } = read(call('w', 'own'), { others: { own: call('own', 'leaf'), leaf: named('leaf') } });
+  const others = { own: call('own', 'leaf'), leaf: note };
+  const workflow = readBundle(graph.text ?? '', {
+    ...optionsOf({ others }),
+    origin: 'inline',
+    permissions: { workflow: ['own'] },
+  });
+  journal.done.length = 0;
+  const { engine } = createBench();
+  expect((await runToRest(engine, workflow.graph)).status).toBe('completed');
+  expect(journal.done).toEqual([]);
 });
 
 test('Y6 a run that is taken up again is held to the permissions of the process that takes it up', async () => {

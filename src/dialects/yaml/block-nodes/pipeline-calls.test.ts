@@ -14,9 +14,9 @@ function pipelines(files: Files, script: Script = {}): Required<Pick<ReadOptions
   const handlers = { codergen: scripted(script).handler };
   const readFile = (path: string): string | undefined => files[path];
   return {
-    readOther: ({ text, source }) =>
+    readOther: ({ text, source }, origin) =>
       source.endsWith('.dot')
-        ? checkCalledDot(text, { nodeTypes: [shellBlock], handlers, source, readFile })
+        ? checkCalledDot(text, { nodeTypes: [shellBlock], handlers, source, readFile, origin })
         : undefined,
   };
 }
@@ -143,15 +143,15 @@ test('Y7 a pipeline that is not there, has faults, or runs itself is told when t
   expect(faultsOf(deep, given({ 'gate.dot': gate }))[0]).toMatch(/1 deep, over the limit of 0/);
 });
 
-test('Y6 Y7 a pipeline may do what its file may, whoever names it, and gets nothing from the text that does', () => {
+test('Y6 Y7 a pipeline of the operator may do what its file may, for a text only where it is granted by name', () => {
   const command = digraph('start -> a -> exit\na [shape=parallelogram, tool_command="true"]');
   const files = { 'act.dot': command };
   const alone = readDot(command, { nodeTypes: [shellBlock], source: 'act.dot' }).graph.hash;
   const called = (more: More): string | undefined =>
     read(call('act'), { ...given(files), ...more }).graph.nodes.find(({ id }) => id === 'c')?.subgraph?.hash;
   expect(called({})).toBe(alone);
-  expect(called({ origin: 'inline' })).toBe(alone);
-  expect(called({ origin: 'inline', permissions: { shell: true } })).toBe(alone);
+  expect(() => called({ origin: 'inline', permissions: { shell: true } })).toThrow(/workflow=act/);
+  expect(called({ origin: 'inline', permissions: { workflow: ['act'] } })).toBe(alone);
   // The same text given as text is held to its grants.
   expect(() => readDot(command, { nodeTypes: [shellBlock], origin: 'inline' })).toThrow(/shell/);
 });

@@ -76,10 +76,14 @@ export function parseBundle(text: string): Bundle {
 /** The default for how deep workflows may call workflows. */
 const depthDefault = 32;
 
+/** Whether a text may do everything, or is held to the permissions: then so is all that it calls, but for what is granted by name. */
+type Trust = 'trusted' | 'held';
+
 export class WorkflowLinker {
   readonly #options: ReadOptions;
   readonly #types: ReadonlyMap<string, NodeType>;
-  readonly #compiled = new Map<string, Compiled>();
+  /** By name, those that may do everything, and those that are held to the permissions. */
+  readonly #compiled = { trusted: new Map<string, Compiled>(), held: new Map<string, Compiled>() };
   /** Texts of the workflows that may be called, in the order of first use. */
   readonly #texts = new Map<string, WorkflowText>();
   /** Names of the workflows being compiled, beginning with the main one. */
@@ -87,9 +91,12 @@ export class WorkflowLinker {
   /** For each of these, whether the call that led to it can be skipped, or can fail without failing its workflow. */
   readonly #skippable: boolean[] = [];
   readonly #main: WorkflowText;
+  /** That of the main text. */
+  readonly #trust: Trust;
   readonly #redact: Redact | undefined;
   #depth = depthDefault;
-  #callsComputed = false;
+  /** Whose texts compute the name of a workflow that they run. */
+  readonly #computing = new Set<Trust>();
 
   constructor(text: string, options: ReadOptions) {
     this.#options = options;
@@ -97,35 +104,47 @@ export class WorkflowLinker {
     this.#types = new Map([...callTypes, ...options.nodeTypes].map((type) => [type.name, type]));
     this.#redact = compileStoreRules(options.redact?.store);
     this.#main = { text, source: options.source ?? 'inline' };
+    this.#trust = options.origin === 'inline' ? 'held' : 'trusted';
   }
 
   /** Compiles the main workflow and those that it names. All evaluation shares one budget, because a file may contain many expressions. */
   compile(): Compiled {
-    const { origin = 'file', permissions = {} } = this.#options;
-    const withheld: Withheld | undefined = origin === 'file' ? undefined : (need) => refusalOf(need, permissions);
-    const compiled = shareBudget(() => this.#compile(this.#main, withheld, true));
-    // If it is called by its own name, it is this text with the same permissions.
-    const [name] = this.#chain;
-    if (name !== undefined) this.#compiled.set(name, compiled);
-    return compiled;
+    return shareBudget(() => {
+      const compiled = this.#compile(this.#main, this.#trust, true);
+      // If it is called by its own name, it is this text with the same permissions.
+      const [name] = this.#chain;
+      if (name !== undefined) this.#compiled[this.#trust].set(name, compiled);
+      return this.#options.checksCarried === true ? this.#withCarried(compiled) : compiled;
+    });
   }
 
-  #compile({ text, source }: WorkflowText, withheld: Withheld | undefined, isMain: boolean): Compiled {
+  /** Adds the faults of all texts that are carried, since a computed name may stand for any of them. */
+  #withCarried({ workflow, violations }: Compiled): Compiled {
+    const { carried } = this.#options;
+    const others = (carried?.names() ?? []).flatMap((name) => this.#child(name, 'held')?.violations ?? []);
+    const seen = new Map([...violations, ...others].map((one) => [`${one.place} ${one.message}`, one]));
+    const all = [...seen.values()];
+    return { workflow: all.some(({ severity }) => severity === 'error') ? undefined : workflow, violations: all };
+  }
+
+  #withheld: Withheld = (need) => refusalOf(need, this.#options.permissions ?? {});
+
+  #compile({ text, source }: WorkflowText, trust: Trust, isMain: boolean): Compiled {
     return compileWorkflow(text, source, {
       types: this.#types,
       checkpoint: this.#options.checkpoint ?? {},
       redact: this.#redact,
-      withheld,
+      withheld: trust === 'trusted' ? undefined : this.#withheld,
       onRead: ({ name, depth }) => {
         if (!isMain) return;
         this.#chain.push(name);
         this.#skippable.push(false);
         this.#depth = depth ?? depthDefault;
       },
-      linkLiteral: (name, faults, call) => this.#linkLiteral(name, faults, call),
-      link: (name, ctx, isRecursive) => this.#link(name, ctx, isRecursive),
+      linkLiteral: (name, faults, call) => this.#linkLiteral(name, trust, faults, call),
+      link: (name, ctx, isRecursive) => this.#link(name, trust, ctx, isRecursive),
       noteComputed: () => {
-        this.#callsComputed = true;
+        this.#computing.add(trust);
       },
       graphText: ({ name }) => (isMain ? this.#bundle(name) : undefined),
     });
@@ -133,6 +152,7 @@ export class WorkflowLinker {
 
   #linkLiteral(
     name: string,
+    trust: Trust,
     faults: Faults,
     { block, isSkippable, input = 'workflow' }: Call,
   ): TextWorkflow | undefined {
@@ -155,9 +175,15 @@ export class WorkflowLinker {
       });
       return undefined;
     }
-    const compiled = this.#child(name, isSkippable);
+    const refusal = this.#refusal(name, trust);
+    if (refusal !== undefined) {
+      const fix = 'take the call out, or ask the operator for the grant';
+      faults.add(at, { rule: 'Y6', message: `${block.type} is not allowed here: ${refusal}`, fix });
+      return undefined;
+    }
+    const compiled = this.#child(name, trust, isSkippable);
     if (compiled === undefined) {
-      const names = this.#names();
+      const names = this.#names(trust);
       const near = nearest(name, names);
       const known = names.length === 0 ? 'no workflows are known here' : `there are: ${names.slice(0, 20).join(', ')}`;
       faults.add(at, {
@@ -168,73 +194,126 @@ export class WorkflowLinker {
       return undefined;
     }
     if (compiled.workflow === undefined) {
-      const count = compiled.violations.filter(({ severity }) => severity === 'error').length;
-      faults.add(at, {
-        rule: 'Y7',
-        message: `the workflow ${name} has ${count} fault${count === 1 ? '' : 's'}`,
-        fix: 'correct it first',
-      });
-      faults.take(compiled.violations.filter(({ severity }) => severity === 'error').slice(0, 20));
+      const errors = compiled.violations.filter(({ severity }) => severity === 'error');
+      // What it lacks is a grant: nothing in it is to be corrected.
+      if (!errors.every(({ rule }) => rule === 'Y6'))
+        faults.add(at, {
+          rule: 'Y7',
+          message: `the workflow ${name} has ${errors.length} fault${errors.length === 1 ? '' : 's'}`,
+          fix: 'correct it first',
+        });
+      faults.take(errors.slice(0, 20));
     }
     return compiled.workflow;
   }
 
-  #names(): readonly string[] {
-    return this.#options.workflows?.names() ?? [];
+  /** The names that a text may call, for hints, and for what is saved with a run. */
+  #names(trust: Trust): readonly string[] {
+    const own = this.#options.workflows?.names() ?? [];
+    if (trust === 'trusted') return own;
+    const granted = own.filter((name) => this.#withheld({ kind: 'workflow', name }) === undefined);
+    return [...new Set([...(this.#options.carried?.names() ?? []), ...granted])];
   }
 
-  /** Compiles the workflow with a name; undefined if there is none. */
-  #child(name: string, isSkippable = false): Compiled | undefined {
-    const known = this.#compiled.get(name);
+  /**
+   * What a name stands for. A text that is held runs what it carries, held as well; what the operator has under this name it runs only if
+   * that is granted, and, if it carries a text of this name too, only if that is the same text.
+   */
+  #find(name: string, trust: Trust): (WorkflowText & { readonly trust: Trust }) | undefined {
+    const { workflows, carried } = this.#options;
+    const own = workflows?.get(name);
+    const text = trust === 'trusted' ? undefined : carried?.get(name);
+    const isGranted = trust === 'trusted' || this.#withheld({ kind: 'workflow', name }) === undefined;
+    if (own !== undefined && isGranted && (text === undefined || this.#isSame(text, own)))
+      return { ...own, trust: 'trusted' };
+    return text && { ...text, trust: 'held' };
+  }
+
+  #isSame(carried: WorkflowText, own: WorkflowText): boolean {
+    if (carried.text === own.text) return true;
+    const read = this.#options.readOther?.(own, 'file');
+    return read?.workflow?.graph.text === carried.text;
+  }
+
+  /** Whether a name stands for the main text, whoever else bears it. */
+  #isItself(name: string, caller: Trust): boolean {
+    return this.#chain[0] === name && caller === this.#trust;
+  }
+
+  /** Why a text may not call the workflow of this name; undefined if it may, or if there is none. */
+  #refusal(name: string, trust: Trust): string | undefined {
+    if (this.#isItself(name, trust) || this.#find(name, trust) !== undefined) return undefined;
+    return this.#options.workflows?.get(name) && this.#withheld({ kind: 'workflow', name });
+  }
+
+  /** Compiles the workflow that a text calls by a name; undefined if there is none that it may call. */
+  #child(name: string, caller: Trust, isSkippable = false): Compiled | undefined {
+    const itself = this.#isItself(name, caller) ? this.#compiled[caller].get(name) : undefined;
+    const found = itself === undefined ? this.#find(name, caller) : undefined;
+    if (found === undefined) return itself;
+    const { trust, ...text } = found;
+    const known = this.#compiled[trust].get(name);
     if (known !== undefined) return known;
-    const text = this.#options.workflows?.get(name);
-    if (text === undefined) return undefined;
-    this.#texts.set(name, text);
+    // What is carried is saved again, whatever of the operator's bears the same name.
+    if (trust === 'held' || !this.#texts.has(name)) this.#texts.set(name, text);
     this.#chain.push(name);
     this.#skippable.push(isSkippable);
-    const compiled = this.#options.readOther?.(text) ?? this.#compile(text, undefined, false);
+    const compiled =
+      this.#options.readOther?.(text, trust === 'held' ? 'inline' : 'file') ?? this.#compile(text, trust, false);
     this.#chain.pop();
     this.#skippable.pop();
-    this.#compiled.set(name, compiled);
+    this.#compiled[trust].set(name, compiled);
     return compiled;
   }
 
   /** Returns a workflow that is found during the run, for the node that runs it. */
-  #link(name: string, ctx: NodeContext, isRecursive: boolean): LinkedWorkflow {
+  #link(name: string, caller: Trust, ctx: NodeContext, isRecursive: boolean): LinkedWorkflow {
     const chain = callers(this.#chain[0] ?? '', ctx);
     if (chain.includes(name) && !isRecursive)
       throw new CairnError('WORKFLOW_CIRCULAR', { chain: [...chain, name].join(' -> ') });
     if (chain.length > this.#depth)
       throw new CairnError('RUN_LIMIT', { limit: 'depth', value: this.#depth, path: [...chain, name].join(' -> ') });
+    const refusal = this.#refusal(name, caller);
+    if (refusal !== undefined) throw new CairnError('PERMISSION_DENIED', { need: `workflow ${name}`, reason: refusal });
     const before = this.#chain.length;
     this.#chain.push(...chain.slice(1));
     this.#skippable.push(...chain.slice(1).map(() => false));
-    const compiled = this.#child(name);
+    const compiled = this.#child(name, caller);
     this.#chain.length = before;
     this.#skippable.length = before;
-    if (compiled === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name, ...known(name, this.#names()) });
-    if (compiled.workflow === undefined)
-      throw new CairnError('GRAPH_INVALID', { graphId: name, violations: compiled.violations });
+    if (compiled === undefined)
+      throw new CairnError('WORKFLOW_NOT_FOUND', { name, ...known(name, this.#names(caller)) });
+    if (compiled.workflow === undefined) throw faultsOf(name, compiled);
     return linked(compiled.workflow);
   }
 
   /** The saved text of a workflow that may be called. One of another dialect is saved as with a run of its own, with all that it needs. */
   #savedText(name: string, { text, source }: WorkflowText): WorkflowText {
-    const read = this.#compiled.get(name) ?? this.#options.readOther?.({ text, source });
+    const read = this.#compiled.trusted.get(name) ?? this.#options.readOther?.({ text, source }, 'file');
     return { text: read?.workflow?.graph.text ?? text, source };
   }
 
   /** Everything needed to compile the workflow again. */
   #bundle(name: string): string {
-    const names = new Set([...this.#texts.keys(), ...(this.#callsComputed ? this.#names() : [])]);
+    const { origin = 'file', checkpoint, workflows, carried } = this.#options;
+    const computed = [...this.#computing].flatMap((trust) => this.#names(trust));
+    const names = new Set([...this.#texts.keys(), ...computed, ...(carried?.names() ?? [])]);
     const others = new Map<string, WorkflowText>();
     for (const other of names) {
-      const text = this.#texts.get(other) ?? this.#options.workflows?.get(other);
-      if (text !== undefined) others.set(other, this.#savedText(other, text));
+      const text = this.#texts.get(other) ?? workflows?.get(other);
+      const saved = carried?.get(other) ?? (text && this.#savedText(other, text));
+      if (saved !== undefined) others.set(other, saved);
     }
-    const { origin = 'file', checkpoint } = this.#options;
     return bundleText({ origin, main: name, text: this.#main, others, checkpoint });
   }
+}
+
+/** What keeps a workflow from being run, found during the run. */
+function faultsOf(name: string, { violations }: Compiled): CairnError {
+  const errors = violations.filter(({ severity }) => severity === 'error');
+  if (!errors.every(({ rule }) => rule === 'Y6')) return new CairnError('GRAPH_INVALID', { graphId: name, violations });
+  const reason = errors.map(({ message }) => message).join('; ');
+  return new CairnError('PERMISSION_DENIED', { need: errors[0]?.place, reason, violations });
 }
 
 function known(name: string, names: readonly string[]): { readonly known?: readonly string[] } {

@@ -31,18 +31,22 @@ export interface ReadOptions {
   readonly nodeTypes: readonly NodeType[];
   /** Path of the file. Default `inline`. */
   readonly source?: string;
-  /** Default: none. */
+  /** The operator's workflows. An inline text runs those that `permissions` name, and these may do all that they say. Default: none. */
   readonly workflows?: WorkflowTexts;
   /**
-   * `file` (default): chosen by the operator, with all permissions. `inline`: a text from elsewhere, restricted to `permissions`. Workflows
-   * found by name belong to the operator.
+   * `file` (default): chosen by the operator, with all permissions. `inline`: a text from elsewhere, restricted to `permissions`, and so is
+   * all that it carries.
    */
   readonly origin?: 'file' | 'inline';
+  /** The texts that came with an inline one. It runs these by name, rather than the operator's. Default: none. */
+  readonly carried?: WorkflowTexts;
+  /** Whether faults are reported of all texts that are carried, and not only of those that are run by a name that is written out. */
+  readonly checksCarried?: boolean;
   /**
    * Reads a workflow of another dialect that a block names, as its file is read by itself, or the text of one that a run saved. Undefined: the
    * text is of this dialect. Default: there are no others.
    */
-  readonly readOther?: (workflow: WorkflowText) => CheckedWorkflow | undefined;
+  readonly readOther?: (workflow: WorkflowText, origin: 'file' | 'inline') => CheckedWorkflow | undefined;
   /** Permissions of inline workflows. Default: none. */
   readonly permissions?: Permissions;
   /** Settings that apply where the file has none. */
@@ -51,5 +55,8 @@ export interface ReadOptions {
   readonly redact?: { readonly store?: readonly string[] };
 }
 
-/** Options for reading a recorded text, which contains everything else. */
-export type BundleOptions = Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'redact' | 'readOther' | 'origin'>;
+/** Options for reading a recorded text, which contains everything else. `workflows` counts only with `origin: 'inline'`. */
+export type BundleOptions = Pick<
+  ReadOptions,
+  'nodeTypes' | 'permissions' | 'redact' | 'readOther' | 'origin' | 'workflows' | 'checksCarried'
+>;
