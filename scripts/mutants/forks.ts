@@ -108,13 +108,6 @@ export const forksMutants: readonly Mutant[] = [
     tests: ['test/bad-input/damaged-rows.test.ts'],
   },
   {
-    name: "an attempt's deadline counts from its start",
-    file: 'src/engine/effects/begin.ts',
-    old: '    activation.deadlineMs = announced.deadlineMs;\n',
-    new: '',
-    tests: ['src/engine/effects/announcements.test.ts'],
-  },
-  {
     name: 'the intent of an idempotent effect is forgotten at a retry',
     file: 'src/engine/effects/retry.ts',
     old: "(effort.isIdempotent || applied === 'ended')",

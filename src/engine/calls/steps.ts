@@ -199,12 +199,12 @@ class StepCall<T> {
       // The time of this slice is over: the function stops here, and the next slice runs it again from its top (HO1).
       if (core.standing.isYielding) await this.#leave();
       const charge = await this.#underBudget(effort, attempt);
-      const deadlineMs = isEffect(effort) ? await announceAttempt(core, effort, attempt) : undefined;
+      if (isEffect(effort)) await announceAttempt(core, effort, attempt);
       if (!this.#isCurrent()) return never<T>();
       const refused = isEffect(effort) ? undefined : refusal(core, this.#activation);
       if (refused !== undefined) return refused;
       try {
-        const result = await callAttempt(core, effort, { attempt, deadlineMs, charge }, this.#fn);
+        const result = await callAttempt(core, effort, { attempt, charge }, this.#fn);
         if (!this.#isCurrent()) return never<T>();
         return (await this.#finish(effort, attempt, result, charge)) as T;
       } catch (thrown) {

@@ -131,7 +131,7 @@ test('HO2 a signal gives the run back at once, and its effect is in doubt as aft
   });
   const other = otherEngine(bench, graph, 'worker-2');
   expect(await other.advance(runId, { forMs: 10_000 })).toMatchObject({ status: 'held', by: 'worker-1' });
-  await bench.clock.sleep(7_000);
+  await bench.clock.sleep(17_000);
   expect(await other.advance(runId, { forMs: 10_000 })).toEqual({ status: 'paused', asks: true });
   expect(await bench.engine.waits(runId)).toMatchObject([{ kind: 'doubt' }]);
 });

@@ -6,7 +6,7 @@ import { type MetBudget, budgetExceeded } from '../visit-records/account.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { Charge } from '../live-run/attempt-scope.ts';
 import { type RunCore, isEffect } from '../live-run/run-core.ts';
-import { NodeEffort, announce, withdraw } from '../visit-records/intent.ts';
+import { NodeEffort, announce, isLate, withdraw } from '../visit-records/intent.ts';
 import { holdTimer } from '../live-run/timers.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
@@ -187,15 +187,31 @@ export function begin(core: RunCore, activation: Activation): void {
   if (node.checkpoint === 'before' || node.checkpoint === 'both') draft.mustCommit ||= draft.isPending;
   if (isEffect(node)) {
     const announced = announce(core, new NodeEffort(activation), activation.attempt);
-    const withdrawThis = (): void => withdraw(core, announced);
-    activation.withdraw = withdrawThis;
-    activation.deadlineMs = announced.deadlineMs;
+    activation.withdraw = () => withdraw(core, announced);
+    activation.isLate = () => isLate(core, announced);
     draft.mustCommit = true;
     agenda.gates.push(activation);
   } else if (node.effect === 'human' && draft.isPending && !activation.isResumed) {
     draft.mustCommit = true;
     agenda.gates.push(activation);
   } else agenda.launches.push(activation);
+}
+
+/** Whether an effect that was announced must not begin: the lease may be over, or others may soon not wait for it any more (X3.13). */
+export function isTooLate({ standing, env }: RunCore, { isLate: isOld }: Activation): boolean {
+  return standing.isLeaseOver(env.clock) || isOld?.() === true;
+}
+
+/** Withdraws an effect that would begin too late, and announces it anew as soon as the lease holds (X3.13). */
+export function announceAnew(core: RunCore, activation: Activation): void {
+  activation.withdraw?.();
+  core.loop.requestTurn();
+  core.standing.whenLeased(core.env.clock, () => {
+    if (activation.isOver) return;
+    if (core.standing.isStopping) core.agenda.forget(activation);
+    else begin(core, activation);
+    core.loop.requestTurn();
+  });
 }
 
 // Decides whether an attempt may start under a budget. It is pure: the engine acts on the decision, and a preview

@@ -1,7 +1,7 @@
 /** Decides whether a failed attempt is retried, and after which delay (E6). */
 import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
 import { errorSummary } from '../validate/admit-outcome.ts';
-import { type Effort, effortKeyOf, type StepEffort, announce, withdraw } from '../visit-records/intent.ts';
+import { type Effort, effortKeyOf, type StepEffort, announce, isLate, withdraw } from '../visit-records/intent.ts';
 import { appliedOf, isEffect, savedIntent, type RunCore, enterEffect, guardCall, never } from '../live-run/run-core.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
@@ -11,7 +11,6 @@ import { enterEvents } from '../visit-records/list-record.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { AttemptScope, callInScope, type Charge } from '../live-run/attempt-scope.ts';
 import { attemptOver } from '../live-run/open-calls.ts';
-import { claimLost } from '../live-run/draft.ts';
 
 const defaultDelayMs = 1_000;
 const defaultFactor = 2;
@@ -150,19 +149,19 @@ export interface DeadlineCalls {
  * An attempt without a timeout has no deadline, unless it is an effect: other owners wait only for a limited time. An effect whose signal
  * is aborted has `cancelGraceMs` to end, as a program has that ends what it began: nothing follows it while it may still act on the world.
  *
- * @param announcedUntilMs - when the attempt ends (monotonic ms), if it was announced; time since then counts
+ * @param begunMs - when the attempt began, in monotonic ms
  * @returns a function that cancels the deadline; undefined if the attempt has none
  */
 export function armDeadline(
   core: RunCore,
   effort: Effort,
-  announcedUntilMs: number | undefined,
+  begunMs: number,
   { onLate, onOver }: DeadlineCalls,
 ): (() => void) | undefined {
   const { clock, limits } = core.env;
   const timeoutMs = effort.timeoutMs ?? (isEffect(effort) ? limits.effectMs : undefined);
   if (timeoutMs === undefined) return undefined;
-  const delayMs = announcedUntilMs === undefined ? timeoutMs : Math.max(0, announcedUntilMs - clock.monotonic());
+  const delayMs = Math.max(0, begunMs + timeoutMs - clock.monotonic());
   let cancel = clock.setTimer(delayMs, () => {
     const error = new CairnError('NODE_TIMED_OUT', { node: effort.name, timeoutMs });
     onLate(error);
@@ -182,33 +181,32 @@ export function afterGrace({ env: { clock, limits } }: RunCore, effort: Effort, 
 // aborted (E3, E6).
 
 /**
- * Announces an effect. Returns when that is durable, together with everything before it. Never returns if the effect must not start any
- * more.
- *
- * @returns the attempt's deadline in monotonic ms
+ * Announces an effect. Returns when that is durable, together with everything before it, and the lease holds; what would begin too late is
+ * announced anew (X3.13). Never returns if the effect must not start any more.
  * @throws NODE_CALL_REFUSED the function that made the call is over; RUN_CANCELLED
  */
-export async function announceAttempt(core: RunCore, effort: StepEffort, attempt: number): Promise<number> {
+export async function announceAttempt(core: RunCore, effort: StepEffort, attempt: number): Promise<void> {
+  const { standing, agenda, env } = core;
   const { activation } = effort;
   const { generation } = activation;
   const isStopped = (): boolean => activation.isStopped && activation.generation === generation;
+  for (;;) {
+    if (isStopped()) guardCall(activation, generation, 'step');
+    enterEvents(core, activation);
+    const announced = announce(core, effort, attempt);
+    agenda.gatedCount += 1;
+    await core.loop.durable();
+    agenda.gatedCount -= 1;
+    const mayBegin = !isStopped() && standing.mayFinish;
+    if (mayBegin && !standing.isLeaseOver(env.clock) && !isLate(core, announced)) return;
+    if (activation.generation === generation && activation.phase === 'running') {
+      withdraw(core, announced);
+      core.loop.requestTurn();
+    }
+    if (!mayBegin) break;
+    await new Promise<void>((resolve) => standing.whenLeased(env.clock, resolve));
+  }
   if (isStopped()) guardCall(activation, generation, 'step');
-  enterEvents(core, activation);
-  const announced = announce(core, effort, attempt);
-  core.agenda.gatedCount += 1;
-  await core.loop.durable();
-  core.agenda.gatedCount -= 1;
-  if (core.standing.isLeaseOver(core.env.clock)) {
-    core.loop.fail(claimLost(core.runId, 'expired'));
-    await never();
-  }
-  const isOver = isStopped();
-  if (!isOver && core.standing.mayFinish) return announced.deadlineMs;
-  if (activation.generation === generation && activation.phase === 'running') {
-    withdraw(core, announced);
-    core.loop.requestTurn();
-  }
-  if (isOver) guardCall(activation, generation, 'step');
   // The function may end by itself then, so that the run need not wait for the grace.
   if (core.standing.isCancelling) activation.signal.throwIfAborted();
   return never();
@@ -217,8 +215,6 @@ export async function announceAttempt(core: RunCore, effort: StepEffort, attempt
 /** The details of one attempt of a step. */
 export interface StepAttempt {
   readonly attempt: number;
-  /** The announced deadline in monotonic ms. */
-  readonly deadlineMs: number | undefined;
   readonly charge: Charge;
 }
 
@@ -226,7 +222,7 @@ export interface StepAttempt {
 export async function callAttempt<T>(
   core: RunCore,
   effort: StepEffort,
-  { attempt, deadlineMs, charge }: StepAttempt,
+  { attempt, charge }: StepAttempt,
   fn: (step: StepContext) => Promise<T> | T,
 ): Promise<T> {
   const { activation } = effort;
@@ -234,7 +230,7 @@ export async function callAttempt<T>(
   const own = new StepSignal();
   const { promise: isOver, reject } = Promise.withResolvers<never>();
   const onLate = (error: unknown): void => own.abort(error);
-  let cancel = armDeadline(core, effort, deadlineMs, { onLate, onOver: reject });
+  let cancel = armDeadline(core, effort, core.env.clock.monotonic(), { onLate, onOver: reject });
   const scope = new AttemptScope(
     core,
     activation,

@@ -162,6 +162,11 @@ export function momentOf(clock: Clock): Moment {
   return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
 }
 
+/** How long ago a moment was, by the clock that says more: the monotonic one stands still while a machine sleeps, the wall clock may be put back. */
+export function elapsedMs(clock: Clock, { monotonicMs, wallMs }: Moment): number {
+  return Math.max(clock.monotonic() - monotonicMs, clock.now() - wallMs);
+}
+
 const reasons = {
   claimed: 'another worker has claimed it',
   expired: 'its lease ran out before it could be renewed',
@@ -190,6 +195,7 @@ export class Standing {
   #phase: Phase = 'going';
   readonly #leaseMs: number;
   #leasedAt: Moment;
+  #whenRenewed: (() => void)[] = [];
 
   /** @param leasedAt - when the claim was requested; the store's lease began no earlier */
   constructor(leaseMs: number, leasedAt: Moment) {
@@ -200,15 +206,18 @@ export class Standing {
   /** @param requestedAt - when the renewal was requested */
   renewLease(requestedAt: Moment): void {
     this.#leasedAt = requestedAt;
+    for (const look of this.#whenRenewed.splice(0)) look();
   }
 
-  /**
-   * Whether the lease may have run out (O2). The clock that has advanced further counts, because the monotonic clock stands still while a
-   * machine sleeps, and the wall clock may be set back.
-   */
+  /** Whether the lease may have run out (O2). */
   isLeaseOver(clock: Clock): boolean {
-    const { monotonicMs, wallMs } = this.#leasedAt;
-    return Math.max(clock.monotonic() - monotonicMs, clock.now() - wallMs) >= this.#leaseMs;
+    return elapsedMs(clock, this.#leasedAt) >= this.#leaseMs;
+  }
+
+  /** Calls back when the lease holds: at once, or as soon as it was renewed. Never if the claim is lost. */
+  whenLeased(clock: Clock, callback: () => void): void {
+    if (this.isLeaseOver(clock)) this.#whenRenewed.push(() => this.whenLeased(clock, callback));
+    else callback();
   }
 
   get phase(): Phase {

@@ -178,10 +178,10 @@ export class Activation extends OpenCalls {
   startedAt = 0;
   /** The scope of its present attempt. */
   scope: Scope | undefined;
-  /** Withdraws its announcement, as long as its effect has not started. */
+  /** Withdraws its announcement, as long as its effect has not begun. */
   withdraw: (() => void) | undefined;
-  /** Latest end of its attempt in monotonic ms, once its effect was announced. */
-  deadlineMs: number | undefined;
+  /** Whether it was announced so long ago that its effect must not begin any more. */
+  isLate: (() => boolean) | undefined;
   /** Child runs of this attempt, by key. */
   children: Map<string, LiveChild> | undefined;
   /** Keys of child runs that outlived the last save and that the function has called since. */

@@ -6,11 +6,11 @@ import { admitOutcome, type AdmittedOutcome } from '../validate/admit-outcome.ts
 import { Context } from '../calls/context.ts';
 import { isEffect, enterEffect, type RunCore } from '../live-run/run-core.ts';
 import { dropChildren, holdAttempt } from '../settle/cancel.ts';
+import { announceAnew, isTooLate } from '../effects/begin.ts';
 import { afterFailure, afterGrace, planRetry, type AfterFailure, armDeadline } from '../effects/retry.ts';
 import { bookAll } from '../visit-records/account.ts';
 import { NodeEffort, effortKeyOf, noteRepeatedNode } from '../visit-records/intent.ts';
 import { noteEvents } from '../visit-records/list-record.ts';
-import { claimLost } from '../live-run/draft.ts';
 import { settleCancelled, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 import { clearFailedSteps } from '../visit-records/step-record.ts';
@@ -23,12 +23,10 @@ export function launch(core: RunCore, activation: Activation): void {
   if (activation.isCancelled) return settleCancelled(core, activation);
   // An effect whose intent is durable counts as running, so a failure elsewhere does not stop it (G8).
   if (core.standing.isStopping && !(isEffect(node) && core.standing.mayFinish)) return giveUp(core, activation);
-  if (isEffect(node) && core.standing.isLeaseOver(core.env.clock)) {
-    core.agenda.forget(activation);
-    return core.loop.fail(claimLost(core.runId, 'expired'));
-  }
+  if (isEffect(node) && isTooLate(core, activation)) return announceAnew(core, activation);
   activation.phase = 'running';
   activation.withdraw = undefined;
+  activation.isLate = undefined;
   activation.renew();
   noteRepeatedNode(core, activation);
   activation.startedAt = core.env.clock.now();
@@ -39,6 +37,7 @@ export function launch(core: RunCore, activation: Activation): void {
   const scope = new AttemptScope(core, activation, activation.attempt, fail);
   activation.scope?.end();
   activation.scope = scope;
+  const begunMs = core.env.clock.monotonic();
   let returned: unknown;
   try {
     returned = callInScope(scope, () => node.implementation.run(new Context(core, activation)));
@@ -46,7 +45,7 @@ export function launch(core: RunCore, activation: Activation): void {
     return attemptFailed(core, activation, error);
   }
   const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
-  if (goesOn && isCurrent()) armTimeout(core, activation, isCurrent);
+  if (goesOn && isCurrent()) armTimeout(core, activation, begunMs, isCurrent);
   if (!isThenable(returned)) return attemptReturned(core, activation, returned);
   const leaveEffect = isEffect(node)
     ? enterEffect(core.env.effectsInFlight, effortKeyOf(core, new NodeEffort(activation)))
@@ -80,8 +79,8 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Starts the timeout. Called after the function has returned a promise, because no timer fires before. */
-function armTimeout(core: RunCore, activation: Activation, isCurrent: () => boolean): void {
-  activation.cancelTimer = armDeadline(core, new NodeEffort(activation), activation.deadlineMs, {
+function armTimeout(core: RunCore, activation: Activation, begunMs: number, isCurrent: () => boolean): void {
+  activation.cancelTimer = armDeadline(core, new NodeEffort(activation), begunMs, {
     onLate(error) {
       if (!isCurrent()) return;
       activation.failure ??= { error };

@@ -5,6 +5,7 @@ import type { ChangePart } from '../../history/stored/change.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Account, Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
+import { elapsedMs, type Moment, momentOf } from '../live-run/draft.ts';
 import { type Due, type RunCore, isEffect } from '../live-run/run-core.ts';
 import { enterDraws, visitOf } from './list-record.ts';
 import { openRecord } from './node-record.ts';
@@ -239,8 +240,7 @@ export interface Announced {
   readonly effort: Effort;
   /** What was recorded of the effort before. An earlier attempt of it may have happened. */
   readonly before: EffortFields | undefined;
-  /** The latest end of the attempt in monotonic ms. Other owners wait until then (O2). */
-  readonly deadlineMs: number;
+  readonly at: Moment;
 }
 
 /** The key that the effort was started with, which in a fork is the original's; otherwise its own (X1). */
@@ -271,7 +271,10 @@ function maskedAbout({ secrets }: RunCore, about: string): string {
   return text.length > aboutLengthMax ? `${shortened}… [${text.length} characters]` : shortened;
 }
 
-/** Records that an effect is about to start. If it was started before, it keeps its key. It starts when this is durable. */
+/**
+ * Records that an effect is about to start. If it was started before, it keeps its key. It starts when this is durable, within the length
+ * of a lease, and then has its full timeout: other owners wait until both are over (O2.5).
+ */
 export function announce(core: RunCore, effort: Effort, attempt: number): Announced {
   const { clock, ids, limits } = core.env;
   const before = effort.fields();
@@ -281,7 +284,7 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
   const intent: Intent = {
     key,
     attempt,
-    deadlineAt: clock.now() + timeoutMs,
+    deadlineAt: clock.now() + core.claim.leaseMs + timeoutMs,
     by: ids.workerId,
     ...(effort.isForgettable ? { forgettable: true } : {}),
     ...(effort.isIdempotent ? { idempotent: true } : {}),
@@ -291,7 +294,12 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
     intent: about === undefined ? intent : { ...intent, about },
   });
   core.draft.note({ kind: 'intent', ...effort.place, attempt, effect: effort.effect });
-  return { effort, before, deadlineMs: clock.monotonic() + timeoutMs };
+  return { effort, before, at: momentOf(clock) };
+}
+
+/** Whether an effect was announced so long ago that, if it began now, others might not wait for its end (X3.13). */
+export function isLate(core: RunCore, { at }: Announced): boolean {
+  return elapsedMs(core.env.clock, at) >= core.claim.leaseMs;
 }
 
 /**
