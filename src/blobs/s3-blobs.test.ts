@@ -25,6 +25,7 @@ const acme = { tenant: 'acme' };
 const hello = new TextEncoder().encode('hello');
 const day = 24 * 3_600_000;
 const megabyte = 1024 ** 2;
+const page = '<!doctype html><html><body>Please sign in</body></html>';
 
 /** What is sent, by the name of the command. `before` may fail a call, or hold it. */
 function watched(before: (command: string, no: number) => void | Promise<void>): {
@@ -109,6 +110,40 @@ describe.skipIf(typeof started === 'string')('blobs in S3', () => {
       expect(proxy.ranges).toEqual([undefined, expect.stringMatching(/^bytes=\d{5,}-$/), expect.stringMatching(/^bytes=\d{7}-$/)]); // prettier-ignore
     } finally {
       await proxy.stop();
+    }
+  });
+
+  test.each<[string, Answer]>([
+    ['a page of a proxy', { body: page }],
+    ['a page that tells no length', { body: page, isChunked: true }],
+    ['a page with an ETag', { body: page, headers: { etag: '"1"' } }],
+    ['a half of it, without its length', { body: 'hel', isChunked: true, headers: { etag: '"1"' } }],
+    ['a half of it, that breaks off each time', { body: 'hel', breaksOff: true, headers: { etag: '"1"' } }],
+  ])('C5 %s in place of a blob is no value, and no put of it is believed', async (_, answer) => {
+    const place = await startAnswering(answer);
+    const credentials = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
+    const client = new S3Client({
+      region: 'us-east-1',
+      endpoint: place.endpoint,
+      forcePathStyle: true,
+      credentials,
+      maxAttempts: 1,
+    });
+    const blobs = createS3Blobs({ bucket: server.bucket, client });
+    const codes = ['STORE_UNAVAILABLE', 'BLOB_CORRUPT'];
+    const codeOf = (work: Promise<unknown>): Promise<unknown> =>
+      work.then(
+        (value) => `no fault: ${JSON.stringify(value)}`,
+        (error: unknown) => (error as { readonly code?: unknown }).code,
+      );
+    try {
+      const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+      expect(codes).toContain(await codeOf(blobs.get('acme', hash)));
+      expect(await codeOf(blobs.get('acme', hash, { offset: 1, length: 3 }))).toBe('STORE_UNAVAILABLE');
+      expect(await codeOf(blobs.put(acme, hello))).toBe('STORE_UNAVAILABLE');
+      expect(await codeOf(blobs.sweep('acme'))).toBe('STORE_UNAVAILABLE');
+    } finally {
+      await place.stop();
     }
   });
 
@@ -275,6 +310,34 @@ class Turns {
 }
 
 /** Passes requests on, and breaks off each answer after so many bytes of its body. */
+/** What a server answers to everything, with 200. */
+interface Answer {
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly isChunked?: boolean;
+  readonly breaksOff?: boolean;
+}
+
+async function startAnswering({ body, headers, isChunked, breaksOff }: Answer): Promise<{
+  endpoint: string;
+  stop: () => Promise<void>;
+}> {
+  const answering = createServer((incoming, outgoing) => {
+    incoming.resume();
+    const length = isChunked === true ? {} : { 'content-length': breaksOff === true ? body.length + 2 : body.length };
+    outgoing.writeHead(200, { 'content-type': 'text/html', ...length, ...headers });
+    if (breaksOff === true) outgoing.write(body, () => outgoing.destroy());
+    else outgoing.end(body);
+  });
+  await new Promise<void>((resolve) => answering.listen(0, '127.0.0.1', resolve));
+  const stop = (): Promise<void> =>
+    new Promise((resolve) => {
+      answering.closeAllConnections();
+      answering.close(() => resolve());
+    });
+  return { endpoint: `http://127.0.0.1:${(answering.address() as AddressInfo).port}`, stop };
+}
+
 async function startBreakingProxy(
   target: string,
   bytesMax: number,

@@ -77,6 +77,14 @@ const optionNames = Object.keys({
   partBytes: true,
 } satisfies Record<keyof S3BlobsOptions, true>);
 
+/**
+ * Whatever stands before a bucket, a portal or a proxy, may answer everything with a page of its own and 200. What S3 says in each of its
+ * answers, an ETag or the name of the bucket, is not in those.
+ */
+function requireAnswer(sign: string | undefined, isWanted = true): void {
+  if (sign === undefined || !isWanted) throw new Error('what answers does not answer as S3 does');
+}
+
 /** What is wrong with options, one text each. */
 export function s3Faults(options: S3BlobsOptions): readonly string[] {
   const { bucket, prefix = '', client, region, endpoint, partBytes = leastPartBytes } = options;
@@ -187,9 +195,12 @@ export class S3Blobs implements BlobStore {
     await this.#whileNotRemoved(tenant, hash, async () => {
       if (bytes.length > this.#partBytes) await this.#putInParts(Key, bytes);
       else
-        await this.#call((client, sdk) =>
-          client.send(new sdk.PutObjectCommand({ Bucket: this.#options.bucket, Key, Body: bytes })),
-        );
+        await this.#call(async (client, sdk) => {
+          const { ETag } = await client.send(
+            new sdk.PutObjectCommand({ Bucket: this.#options.bucket, Key, Body: bytes }),
+          );
+          requireAnswer(ETag);
+        });
       return true;
     });
     return hash;
@@ -215,7 +226,8 @@ export class S3Blobs implements BlobStore {
     for (let failed = 0; at < Math.min(end, sizeBytes);) {
       const part = await this.#open(tenant, hash, at, end);
       if (part === undefined) return;
-      sizeBytes = part.sizeBytes;
+      // Of an answer that does not tell its length the end is the end.
+      sizeBytes = part.sizeBytes ?? Infinity;
       try {
         for await (const read of part.body) {
           const piece = read.subarray(0, end - at);
@@ -223,6 +235,7 @@ export class S3Blobs implements BlobStore {
           at += piece.length;
           if (piece.length > 0) yield new Uint8Array(piece);
         }
+        if (part.sizeBytes === undefined) sizeBytes = at;
         if (at < Math.min(end, sizeBytes)) throw new Error(`it ended after ${at} bytes of ${sizeBytes}`);
       } catch (error) {
         if ((failed += 1) >= attempts) throw this.#fault(error);
@@ -238,20 +251,24 @@ export class S3Blobs implements BlobStore {
     hash: string,
     at: number,
     end: number,
-  ): Promise<{ readonly sizeBytes: number; readonly body: AsyncIterable<Uint8Array> } | undefined> {
+  ): Promise<{ readonly sizeBytes: number | undefined; readonly body: AsyncIterable<Uint8Array> } | undefined> {
     const Range = at === 0 && end === Infinity ? undefined : `bytes=${at}-${end === Infinity ? '' : end - 1}`;
     try {
-      const found = await this.#call((client, sdk) =>
-        client.send(
+      const found = await this.#call(async (client, sdk) => {
+        const answer = await client.send(
           new sdk.GetObjectCommand({
             Bucket: this.#options.bucket,
             Key: this.#keyOf(tenant, hash),
             ...(Range !== undefined && { Range }),
           }),
-        ),
-      );
-      const size = found.ContentRange?.split('/')[1] ?? found.ContentLength;
-      return { sizeBytes: Number(size), body: found.Body as unknown as AsyncIterable<Uint8Array> };
+        );
+        // A part is held against no hash, so it must at least be that part.
+        requireAnswer(answer.ETag, Range === undefined || answer.ContentRange?.startsWith(`bytes ${at}-`) === true);
+        return answer;
+      });
+      const size = Number(found.ContentRange?.split('/')[1] ?? found.ContentLength);
+      const body = found.Body as unknown as AsyncIterable<Uint8Array>;
+      return { sizeBytes: Number.isNaN(size) ? undefined : size, body };
     } catch (error) {
       if (isMissing(error)) throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name }, { cause: error });
       if (statusOf(error) === 416) return undefined;
@@ -417,9 +434,11 @@ export class S3Blobs implements BlobStore {
     if (!isBlobHash(hash)) return undefined;
     const Key = this.#keyOf(tenant, hash);
     try {
-      return await this.#call((client, sdk) =>
-        client.send(new sdk.HeadObjectCommand({ Bucket: this.#options.bucket, Key })),
-      );
+      return await this.#call(async (client, sdk) => {
+        const found = await client.send(new sdk.HeadObjectCommand({ Bucket: this.#options.bucket, Key }));
+        requireAnswer(found.ETag);
+        return found;
+      });
     } catch (error) {
       if (!isMissing(error)) throw error;
       await (this.#bucketFound ??= this.#findBucket());
@@ -439,9 +458,11 @@ export class S3Blobs implements BlobStore {
   }
 
   #list(query: Omit<S3.ListObjectsV2CommandInput, 'Bucket'>): Promise<S3.ListObjectsV2CommandOutput> {
-    return this.#call((client, sdk) =>
-      client.send(new sdk.ListObjectsV2Command({ Bucket: this.#options.bucket, ...query })),
-    );
+    return this.#call(async (client, sdk) => {
+      const found = await client.send(new sdk.ListObjectsV2Command({ Bucket: this.#options.bucket, ...query }));
+      requireAnswer(found.Name);
+      return found;
+    });
   }
 
   async #delete(Key: string): Promise<void> {

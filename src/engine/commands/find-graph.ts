@@ -4,8 +4,7 @@ import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { readBlobText } from '../../history/stored/checkpoint.ts';
-import { decodeJson } from '../../state/values/codec.ts';
+import { readBlobValue } from '../../history/stored/checkpoint.ts';
 import type { EngineOptions } from '../api.ts';
 
 export { metaOf } from '../../history/stored/stored-meta.ts';
@@ -37,5 +36,5 @@ export async function readGraphText(
     const { definition } = (await loadState(store, blobs, run)).root;
     if (definition !== undefined) return definition.text;
   }
-  return text === undefined ? undefined : (decodeJson(await readBlobText(blobs, run.tenant, text)) as string);
+  return text === undefined ? undefined : ((await readBlobValue(blobs, run.tenant, text)) as string);
 }

@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import { compareStructures, type GraphDifference, type LivePositions } from '../../graph/compile/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../../graph/graph.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
-import { readBlobText } from '../../history/stored/checkpoint.ts';
+import { readBlobValue } from '../../history/stored/checkpoint.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { RunKey, RunRow } from '../../ports/store.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
@@ -116,7 +116,7 @@ export async function savedStructure(
   if (root.definition !== undefined) return JSON.parse(root.definition.structure) as GraphStructure;
   const { structure } = metaOf(run);
   if (structure === undefined) return undefined;
-  return JSON.parse(await readBlobText(env.blobs, env.tenant, structure)) as GraphStructure;
+  return (await readBlobValue(env.blobs, env.tenant, structure, JSON.parse)) as GraphStructure;
 }
 
 /** How far a frame of the run has come. */

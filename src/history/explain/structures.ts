@@ -6,7 +6,7 @@ import type { GraphDefinitionRecord } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import type { StatePlace } from '../access/place.ts';
 import type { ResolvedReference } from '../read/tag-checkpoint.ts';
-import { readBlobText, resolveValues } from '../stored/checkpoint.ts';
+import { readBlobValue, resolveValues } from '../stored/checkpoint.ts';
 import { metaOf } from '../stored/stored-meta.ts';
 
 /** Reads graph definitions, each once. */
@@ -34,8 +34,9 @@ export class Structures {
     }
     if (!this.#byRun.has(run.key)) {
       const { structure } = metaOf(run);
-      const text = structure === undefined ? undefined : await readBlobText(this.#blobs, run.tenant, structure);
-      this.#byRun.set(run.key, text === undefined ? undefined : (JSON.parse(text) as GraphStructure));
+      const found =
+        structure === undefined ? undefined : await readBlobValue(this.#blobs, run.tenant, structure, JSON.parse);
+      this.#byRun.set(run.key, found as GraphStructure | undefined);
     }
     return this.#byRun.get(run.key);
   }

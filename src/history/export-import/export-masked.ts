@@ -10,7 +10,7 @@ import { loadState } from '../load/load.ts';
 import { viewState } from '../read/whole-checkpoint.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { RunTree } from '../../state/tree.ts';
-import { type DecodedCheckpoint, readBlobText, resolveValues } from '../stored/checkpoint.ts';
+import { type DecodedCheckpoint, readBlobValue, resolveValues } from '../stored/checkpoint.ts';
 import type { DecodedSnapshot } from '../stored/chain.ts';
 import { metaOf, type StoredMeta, StoredState } from '../stored/stored-meta.ts';
 import { openWaitRows } from '../stored/messages.ts';
@@ -202,10 +202,8 @@ export class ImportedState {
   async #isGraph(header: HeaderLine): Promise<boolean> {
     const { structure } = headerMeta(header);
     if (structure === undefined) return true;
-    const { id } = JSON.parse(await readBlobText(this.#blobs, this.#run.tenant, structure)) as {
-      readonly id?: unknown;
-    };
-    return id === header.graphId;
+    const found = await readBlobValue(this.#blobs, this.#run.tenant, structure, JSON.parse);
+    return (found as { readonly id?: unknown }).id === header.graphId;
   }
 }
 

@@ -2,12 +2,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import { CairnError } from '../../errors.ts';
+import { BlobRef, encodeValue } from '../../state/values/codec.ts';
 import {
   checkpointId,
   decodeCheckpoint,
   encodeCheckpoint,
   encodeFold,
+  readBlobValue,
+  resolveValues,
   rootChecksum,
   runKeyOf,
   type DecodedCheckpoint,
@@ -195,4 +199,13 @@ test('C3 a run key tells tenant and run apart, however they are cut', () => {
   expect(runKeyOf('a', 'bc')).toMatch(/^[0-9a-f]{16}$/);
   expect(runKeyOf('a', 'bc')).not.toBe(runKeyOf('ab', 'c'));
   expect(runKeyOf('a:1', 'b')).not.toBe(runKeyOf('a', ':1b'));
+});
+
+test('C5 bytes that are no value are BLOB_CORRUPT, also where the blob store did not notice', async () => {
+  const blobs = { ...createMemoryBlobs(), get: () => Promise.resolve(Buffer.from('<!doctype html>')) };
+  const hash = 'a'.repeat(64);
+  const stored = (): unknown => JSON.parse(encodeValue({ text: new BlobRef(hash, 15) })) as unknown;
+  const corrupt = { code: 'BLOB_CORRUPT', data: { hash } };
+  await expect(resolveValues(blobs, 't', stored())).rejects.toMatchObject(corrupt);
+  await expect(readBlobValue(blobs, 't', hash, JSON.parse)).rejects.toMatchObject(corrupt);
 });

@@ -16,9 +16,26 @@ export const tagMarker = '"$":';
 
 const decoder = new TextDecoder();
 
-/** The content of a blob: the JSON text of a value. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
-export async function readBlobText(blobs: BlobStore, tenant: string, hash: string): Promise<string> {
-  return decoder.decode(await blobs.get(tenant, hash));
+/**
+ * The value in a blob, whose bytes are its JSON text.
+ * @param parse - default: as values of a state are stored
+ * @throws BLOB_NOT_FOUND; BLOB_CORRUPT the bytes are others, also where the blob store did not notice
+ */
+export async function readBlobValue(
+  blobs: BlobStore,
+  tenant: string,
+  hash: string,
+  parse: (text: string) => unknown = decodeJson,
+): Promise<unknown> {
+  return parseBlob(hash, decoder.decode(await blobs.get(tenant, hash)), parse);
+}
+
+function parseBlob(hash: string, text: string, parse: (text: string) => unknown): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new CairnError('BLOB_CORRUPT', { hash }, { cause: error });
+  }
 }
 
 /**
@@ -28,13 +45,14 @@ export async function readBlobText(blobs: BlobStore, tenant: string, hash: strin
 export async function resolveValues(blobs: BlobStore, tenant: string, stored: unknown): Promise<unknown> {
   const revived = reviveValue(stored);
   const places: BlobPlace[] = [];
-  if (revived instanceof BlobRef) return decodeJson(await readBlobText(blobs, tenant, revived.hash));
+  if (revived instanceof BlobRef) return readBlobValue(blobs, tenant, revived.hash);
   findBlobs(revived, places);
   const hashes = [...new Set(places.map(({ blob }) => blob.hash))];
   const texts = new Map(
-    await Promise.all(hashes.map(async (hash) => [hash, await readBlobText(blobs, tenant, hash)] as const)),
+    await Promise.all(hashes.map(async (hash) => [hash, decoder.decode(await blobs.get(tenant, hash))] as const)),
   );
-  for (const { holder, key, blob } of places) setOwn(holder, key, decodeJson(texts.get(blob.hash)!));
+  for (const { holder, key, blob } of places)
+    setOwn(holder, key, parseBlob(blob.hash, texts.get(blob.hash)!, decodeJson));
   return revived;
 }
 

@@ -4,7 +4,7 @@ import type { RunRow, Store } from '../../ports/store.ts';
 import { hashParts, getOwn, setOwn } from '../../state/values/values.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { applyDelta } from '../../state/delta.ts';
-import { checkpointId, type DecodedCheckpoint, blobHash, readBlobText } from './checkpoint.ts';
+import { checkpointId, type DecodedCheckpoint, blobHash, readBlobValue } from './checkpoint.ts';
 
 export interface StoredMeta {
   /** Path or URL of the module or file that exports the graph. The name of the export is in `exportName`. */
@@ -112,7 +112,7 @@ export class StoredState {
 export async function inlineGrownBlob(root: object, blobs: BlobStore, tenant: string, op: unknown): Promise<void> {
   const place = findGrownBlob(root, op);
   if (place === undefined) return;
-  setOwn(place.holder, place.key, JSON.parse(await readBlobText(blobs, tenant, place.hash)));
+  setOwn(place.holder, place.key, await readBlobValue(blobs, tenant, place.hash, JSON.parse));
 }
 
 interface BlobPlace {

@@ -3,13 +3,16 @@
 /** Stands for "no due time". */
 export const never: number = 2 ** 52;
 
+/** How often the server's settings are looked at, in milliseconds. */
+const lookEveryMs = 5_000;
+
 /** How many rows one call looks at before it hands back what it has found, so that nobody else waits long for the server. */
 export const scanMax = 2_000;
 
 /**
  * Keys begin with the store's prefix P. `ID` names a run: `LENGTH:TENANT:RUN`.
  *
- * - `store` layout, identity, and the `run_id` of the server under which claims hold; `number` the last number used; `tenants`
+ * - `store` layout, identity, and the `run_id` of the server that gives numbers; `number` the last number used; `tenants`
  * - `run:ID` fields of a run; `cp:ID` and `snap:ID` rows by seq; `tag:ID`; `wait:ID` and `due:ID` open waits; `msg:ID` messages by kind and
  *   name, `inbox:ID` those that no commit has taken
  * - `idx:…` runs by admission, status, graph, parent and label; `ids:` and `keys:` for prefixes; `waits:` of a tenant by due time
@@ -18,12 +21,13 @@ export const scanMax = 2_000;
  *
  * A row of bytes is: time as 8 bytes, length of the checksum, checksum, body. Members that sort begin with numbers of equal width.
  *
- * Claims hold under the `run_id` of one server process. Under another, commits may have been lost: all claims are void then, and numbers go
- * on above a floor that the clock gives. A store gives fewer than 1,024 numbers a millisecond, so none comes back.
+ * Under another `run_id` of the server, the last writes may have been lost: numbers go on above a floor that the clock gives. A store gives
+ * fewer than 1,024 numbers a millisecond, so none comes back. Claims hold as they are found: who has the newest that is known goes on.
  */
 export const runFunctions: string = `
 local skewMs = 0
 local serverId
+local lookedAt = 0
 local P
 local never = ${never}
 local dayMs = 86400000
@@ -51,7 +55,7 @@ local numbers = { no = 1, head = 1, createdAt = 1, updatedAt = 1, parentSeq = 1,
   priority = 1, due = 1, first = 1, messageAt = 1 }
 local fields = { 'no', 'tenant', 'runId', 'key', 'graphId', 'graphHash', 'status', 'head', 'createdAt', 'updatedAt', 'parentRun',
   'parentSeq', 'token', 'owner', 'leaseUntil', 'prunedBelow', 'queue', 'queueKey', 'priority', 'due', 'first', 'messageAt', 'labels',
-  'refusals', 'epoch', 'slot', 'member' }
+  'refusals', 'slot', 'member' }
 
 local function load(tenant, runId)
   local id = named(tenant, runId)
@@ -59,8 +63,6 @@ local function load(tenant, runId)
   if not v[1] then return nil end
   local r = { id = id }
   for i, name in ipairs(fields) do r[name] = v[i] and (numbers[name] and tonumber(v[i]) or v[i]) end
-  r.isVoid = r.epoch ~= serverId
-  if r.isVoid then r.owner = false end
   return r
 end
 
@@ -72,7 +74,7 @@ local function set(r, changes)
   end
 end
 
-local function holds(r, token) return r and r.token == token and not r.isVoid end
+local function holds(r, token) return r and r.token == token end
 local function isClaimed(r, at) return r.owner and r.leaseUntil > at end
 local function waitAt(r)
   local first = call('ZRANGE', P .. 'due:' .. r.id, 0, 0, 'WITHSCORES')
@@ -155,29 +157,31 @@ local function openWait(r, waitId, kind, due, row)
 end
 
 local function grant(r, workerId, leaseMs)
-  set(r, { token = nextNumber(), owner = workerId, leaseUntil = now() + leaseMs, epoch = serverId })
-  r.isVoid = false
+  set(r, { token = nextNumber(), owner = workerId, leaseUntil = now() + leaseMs })
   place(r)
   return r.token
 end
 
 local function wake(tenant, runId) call('PUBLISH', P .. 'wake', cjson.encode({ tenant, runId })) end
 
-local function giveUp(r) set(r, { token = nextNumber(), owner = false, leaseUntil = 0, epoch = serverId }) end
+local function giveUp(r) set(r, { token = nextNumber(), owner = false, leaseUntil = 0 }) end
 
--- Another server, or one that was started again: what was committed last may be lost, so nobody holds a claim.
+-- Another server, or one that was started again: what was written last may be lost, numbers that were given included.
 local function begin()
   serverId = serverId or call('INFO', 'server'):match('run_id:(%w+)')
   if call('HGET', P .. 'store', 'epoch') == serverId then return end
   call('HSET', P .. 'store', 'epoch', serverId)
   local floor = now() * 1024
   if tonumber(call('GET', P .. 'number') or 0) < floor then call('SET', P .. 'number', int(floor)) end
-  for _, tenant in ipairs(call('SMEMBERS', P .. 'tenants')) do
-    for _, runId in ipairs(call('ZRANGE', P .. 'leased:' .. tenant, 0, -1)) do
-      local r = load(tenant, runId)
-      if r then place(r) else call('ZREM', P .. 'leased:' .. tenant, runId) end
-    end
-  end
+end
+
+-- The policy by which the server evicts keys, if it does: it may be set while runs go on, and is looked at every few seconds.
+local function evicts()
+  local at = now()
+  if at >= lookedAt and at - lookedAt < ${lookEveryMs} then return nil end
+  local policy = call('INFO', 'memory'):match('maxmemory_policy:(%S+)')
+  if policy and policy ~= 'noeviction' then return policy end
+  lookedAt = at
 end
 
 local reads, writes, frees = {}, {}, {}
@@ -207,7 +211,7 @@ function writes.admit(q, bytes)
   local r = { id = id, slot = false, member = false, owner = false, messageAt = false }
   set(r, { no = no, tenant = q.tenant, runId = q.runId, key = q.key, graphId = q.graphId, graphHash = q.graphHash, status = q.status,
     head = q.seq, first = q.seq, createdAt = q.at, updatedAt = q.at, token = 0, leaseUntil = 0, prunedBelow = 0, queue = q.queue,
-    priority = q.priority, due = q.due or math.min(q.at, now()), epoch = serverId,
+    priority = q.priority, due = q.due or math.min(q.at, now()),
     parentRun = q.parentRun or false, parentSeq = q.parentSeq or false, queueKey = q.queueKey or false,
     labels = #q.labels > 0 and pack(q.labels) })
   call('HSET', P .. 'cp:' .. id, int(q.seq), bytes[2])

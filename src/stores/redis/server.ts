@@ -69,7 +69,11 @@ const layoutVersion = 1;
 const source = `${runFunctions}${historyFunctions}
 local function run(ops, args, isWriting)
   P = args[2]
-  if isWriting then begin() else serverId = serverId or call('INFO', 'server'):match('run_id:(%w+)') end
+  if isWriting then
+    local policy = evicts()
+    if policy then return { 'EVICTS', policy } end
+    begin()
+  end
   local bytes = {}
   for i = 4, #args do bytes[i - 3] = args[i] end
   return ops[args[1]](cjson.decode(args[3]), bytes)
@@ -210,6 +214,7 @@ export class RedisServer {
       const [word, ...details] = reply as readonly Reply[];
       const name = String(word);
       if (name === 'ok') return details;
+      if (name === 'EVICTS') throw this.#refuseEviction(textOf(details[0]));
       throw refuse?.(name, details) ?? new CairnError('STORE_UNAVAILABLE', { store: this.name, reason: name });
     } catch (error) {
       throw this.#toStoreError(error);
@@ -318,15 +323,14 @@ export class RedisServer {
   async #check(client: RedisClient): Promise<void> {
     client.ref();
     const info = readInfo(String(await client.sendCommand(['INFO'])));
-    const refuse = (reason: string): CairnError => invalidStore(`${this.name} ${reason}`);
+    const refuse = (reason: string): CairnError => invalidStore(`${this.name}: ${reason}`);
     if (Number.parseInt(info.get('redis_version') ?? '0', 10) < 7)
-      throw refuse(`is Redis ${info.get('redis_version')}; Redis 7 or Valkey is needed`);
-    if (info.get('cluster_enabled') === '1') throw refuse('is a Cluster; a store is on one primary');
+      throw refuse(`it is Redis ${info.get('redis_version')}; Redis 7 or Valkey is needed`);
+    if (info.get('cluster_enabled') === '1') throw refuse('it is a Cluster; a store is on one primary');
     if (info.get('role') !== 'master')
       throw new CairnError('STORE_READ_ONLY', { store: this.name, reason: 'it is a replica; name the primary' });
     const policy = info.get('maxmemory_policy') ?? 'noeviction';
-    if (policy !== 'noeviction')
-      throw refuse(`evicts keys (maxmemory-policy ${policy}), so it would lose runs; set it to noeviction`);
+    if (policy !== 'noeviction') throw refuse(evictionOf(policy));
     const settings = await client.sendCommand(['CONFIG', 'GET', 'appendfsync']).catch(() => []);
     this.#promise = promiseOf(info, String((settings as readonly Reply[])[1] ?? ''));
     const opening = { layout: String(layoutVersion), identity: crypto.randomUUID() };
@@ -334,6 +338,12 @@ export class RedisServer {
     if (Number(layout) > layoutVersion)
       throw new CairnError('STORE_VERSION_UNKNOWN', { store: this.name, version: layout, supported: layoutVersion });
     client.unref();
+  }
+
+  /** A policy that was set later: until it is set back nothing is written, and nothing was. */
+  #refuseEviction(policy: string): CairnError {
+    const hint = 'Nothing was written. Set it back, and runs go on: CONFIG SET maxmemory-policy noeviction';
+    return new CairnError('STORE_UNAVAILABLE', { store: this.name, reason: evictionOf(policy), hint, written: 'no' });
   }
 
   async close(): Promise<void> {
@@ -356,6 +366,9 @@ export class RedisServer {
     return new CairnError(code ?? 'STORE_UNAVAILABLE', data, { cause: error });
   }
 }
+
+const evictionOf = (policy: string): string =>
+  `it evicts keys (maxmemory-policy ${policy}), so it would lose runs; set it to noeviction`;
 
 const readInfo = (text: string): ReadonlyMap<string, string> =>
   new Map(text.split('\r\n').flatMap((line) => (line.includes(':') ? [splitOnce(line)] : [])));
