@@ -3,6 +3,13 @@ import type { Mutant } from './mutant.ts';
 
 export const workersMutants: readonly Mutant[] = [
   {
+    name: 'a run that nobody has begun counts as begun',
+    file: 'src/engine/commands/active-runs.ts',
+    old: 'run.claims > 1 && isGoing',
+    new: 'claim.token > 1 && isGoing',
+    tests: ['test/poison/deaths-shown.test.ts'],
+  },
+  {
     name: 'what a node leaves behind keeps its run in memory',
     file: 'src/engine/live-run/agenda.ts',
     old: '    activation.scope?.end();\n',

@@ -49,6 +49,15 @@ export interface RunRow extends RunKey {
   readonly meta: Uint8Array;
   /** The current claim; absent if there is none or its lease has run out. */
   readonly claim?: { readonly workerId: string; readonly remainingMs: number };
+  /** How many claims of it were granted, the present one included. */
+  readonly claims: number;
+  /**
+   * How many owners in a row ended at its present head without giving it back. One counts when its claim is taken over by another worker,
+   * in the statement that grants that.
+   */
+  readonly deaths: number;
+  /** The same since it was last given back, whatever its head was. */
+  readonly deathsSinceRelease: number;
   /** Whether there are messages that no commit has taken yet. */
   readonly hasMessages: boolean;
   /**

@@ -67,6 +67,11 @@ export interface MemoryRun {
   leaseUntil: number;
   /** Length of the lease; 0 if there is none. */
   leaseMs: number;
+  claims: number;
+  /** Deaths of owners when its head was at `deathsHead`. */
+  deaths: number;
+  deathsHead: number;
+  deathsSinceRelease: number;
   prunedBelow: number;
   /** Newest last; those at an older head count no more. */
   refusals: readonly (Refusal & { readonly head: number })[];
@@ -121,6 +126,11 @@ export function claimLeftMs({ owner, leaseUntil, leaseMs }: MemoryRun, clock: Ho
   return owner === undefined ? 0 : clock.leaseLeftMs(leaseUntil, leaseMs);
 }
 
+/** The deaths at the run's present head. */
+export function deathsAt({ deaths, deathsHead, head }: MemoryRun): number {
+  return deathsHead === head ? deaths : 0;
+}
+
 export function toRunRow(run: MemoryRun, clock: HostClock): RunRow {
   const { tenant, runId, key, graphId, parent, meta } = run.admission;
   const remainingMs = claimLeftMs(run, clock);
@@ -138,6 +148,9 @@ export function toRunRow(run: MemoryRun, clock: HostClock): RunRow {
     ...(parent === undefined ? {} : { parent: { ...parent } }),
     meta: handOut(meta),
     ...claim,
+    claims: run.claims,
+    deaths: deathsAt(run),
+    deathsSinceRelease: run.deathsSinceRelease,
     hasMessages: hasMessages(run),
     hasForks: run.forks > 0,
     hasTags: run.tags.size > 0,

@@ -39,6 +39,7 @@ import {
   copyCheckpoint,
   copySnapshot,
   copyWait,
+  deathsAt,
   findRow,
   handOut,
   hasMessages,
@@ -79,9 +80,9 @@ export class MemoryTables {
   replaceBy(other: MemoryTables): void {
     for (const runs of other.#tenants.values())
       for (const run of runs.values()) {
-        const before = this.#tenants.get(run.admission.tenant)?.get(run.admission.runId) ?? run;
-        const { token, owner, leaseUntil, leaseMs } = before;
-        Object.assign(run, { token, owner, leaseUntil, leaseMs });
+        const here = this.#tenants.get(run.admission.tenant)?.get(run.admission.runId) ?? run;
+        const { token, owner, leaseUntil, leaseMs, claims, deaths, deathsHead, deathsSinceRelease } = here;
+        Object.assign(run, { token, owner, leaseUntil, leaseMs, claims, deaths, deathsHead, deathsSinceRelease });
       }
     this.#tenants = other.#tenants;
     this.lastNumber = Math.max(this.lastNumber, other.lastNumber);
@@ -203,6 +204,11 @@ export class MemoryTables {
   }
 
   #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {
+    const died = run.owner === undefined || run.owner === workerId ? 0 : 1;
+    run.deaths = deathsAt(run) + died;
+    run.deathsHead = run.head;
+    run.deathsSinceRelease += died;
+    run.claims += 1;
     run.token = ++this.lastNumber;
     run.owner = workerId;
     run.leaseUntil = this.clock.now() + leaseMs;
@@ -235,10 +241,15 @@ export class MemoryTables {
       const others = run.refusals.filter(({ by, head }) => by !== refusedBy && head === run.head);
       run.refusals = [...others, { by: refusedBy, at: this.clock.now(), head: run.head }].slice(-refusalsMax);
     }
+    this.giveUp(run);
+  }
+
+  protected giveUp(run: MemoryRun): void {
     run.token = ++this.lastNumber;
     run.owner = undefined;
     run.leaseUntil = 0;
     run.leaseMs = 0;
+    run.deathsSinceRelease = 0;
   }
 
   noteWorker(worker: WorkerBeat): void {
@@ -287,7 +298,7 @@ export class MemoryTables {
     if (commit.takeMessages !== undefined) {
       for (const message of run.messages) if (commit.takeMessages.includes(message.id)) message.isTaken = true;
     }
-    if (commit.releases === true) this.releaseClaim(claim);
+    if (commit.releases === true) this.giveUp(run);
     return commit.releases !== true;
   }
 
@@ -414,6 +425,10 @@ function newRun(no: number, admission: Admission): MemoryRun {
     owner: undefined,
     leaseUntil: 0,
     leaseMs: 0,
+    claims: 0,
+    deaths: 0,
+    deathsHead: 0,
+    deathsSinceRelease: 0,
     prunedBelow: 0,
     refusals: [],
   };

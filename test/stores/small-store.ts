@@ -39,6 +39,9 @@ interface Run {
   token: number;
   owner: string | undefined;
   leaseUntil: number;
+  claims: number;
+  deaths: { count: number; head: number };
+  deathsSinceRelease: number;
   refusals: readonly (Refusal & { readonly head: number })[];
 }
 
@@ -100,6 +103,9 @@ class SmallStore {
       meta,
       schedule,
       prunedBelow: 0,
+      claims: run.claims,
+      deaths: run.deaths.head === head.seq ? run.deaths.count : 0,
+      deathsSinceRelease: run.deathsSinceRelease,
       head: head.seq,
       createdAt: checkpoint.at,
       updatedAt: head.at,
@@ -131,6 +137,9 @@ class SmallStore {
       token: 0,
       owner: undefined,
       leaseUntil: 0,
+      claims: 0,
+      deaths: { count: 0, head: 0 },
+      deathsSinceRelease: 0,
       refusals: [],
     };
     this.#runs.set(JSON.stringify([tenant, runId]), run);
@@ -139,6 +148,11 @@ class SmallStore {
   }
 
   #grant(run: Run, workerId: string, leaseMs: number): Claim {
+    const died = run.owner !== undefined && run.owner !== workerId ? 1 : 0;
+    const { head, deaths } = this.#row(run);
+    run.deaths = { count: deaths + died, head };
+    run.deathsSinceRelease += died;
+    run.claims += 1;
     run.token = this.#count += 1;
     run.owner = workerId;
     run.leaseUntil = this.#now() + leaseMs;
@@ -228,6 +242,7 @@ class SmallStore {
     }
     run.token = this.#count += 1;
     run.owner = undefined;
+    run.deathsSinceRelease = 0;
   }
 
   commit({

@@ -22,6 +22,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
     runs.push({
       ...row,
       claim: undefined,
+      claims: undefined,
       checkpoints: await store.readCheckpoints(key, { from: 0, to: Infinity }),
       snapshot: await store.readSnapshot(key, Infinity),
       messages: await store.readMessages(key),

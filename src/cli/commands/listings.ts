@@ -20,7 +20,7 @@ import { printable } from '../../operations/format/terminal.ts';
 import { toneOf, formatTable, type Cell } from '../text/terminal-text.ts';
 import { describeWorker } from '../../app/process/process-ids.ts';
 import { listWorkers, type ListWorkersInput, type ListWorkersOutput } from '../../operations/store/list-workers.ts';
-import { countOf } from '../../operations/format/amounts.ts';
+import { deathWords, countOf } from '../../operations/format/amounts.ts';
 import { formatAge } from '../../operations/format/time.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
@@ -109,13 +109,15 @@ function printRuns({ screen, commandLine }: Session, { runs, hasMore, now }: Lis
       screen.print(
         `${printable(runId)} waits for code: no live worker can go on with ${printable(graphId)} ${printable(wait.graphHash.slice(0, 12))}, for ${formatAge(now - wait.since)}`,
       );
+  for (const { runId, deaths } of runs)
+    if (deaths !== undefined) screen.print(screen.paint('warn', `${printable(runId)}: ${deathWords(deaths)}`));
   if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('ls', '--all')}`));
 }
 
 export const lsCommand: Command<ListRunsInput> = {
   ...ofOperation(listRuns),
   details:
-    'A run that is "queued" was not taken up yet: a worker does. One that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. A run "waits for code" if it could go on, and no live worker has its graph, or all refused it. Of one that is "damaged" the store holds something else than was written.',
+    'A run that is "queued" was not taken up yet: a worker does. One that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. Of a run whose workers ended while they advanced it, the same one after another, it says how many. A run "waits for code" if it could go on, and no live worker has its graph, or all refused it. Of one that is "damaged" the store holds something else than was written.',
   examples: [
     { line: 'cairn ls', does: 'the newest runs' },
     { line: 'cairn ls --status paused,failed --graph release-notes', does: 'what needs attention' },

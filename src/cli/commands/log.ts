@@ -1,4 +1,5 @@
 /** `cairn log` */
+import { deathWords } from '../../operations/format/amounts.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { withReading } from '../../app/open-store/open-reading.ts';
@@ -35,6 +36,8 @@ function printLog({ screen, commandLine }: Session, output: ReadLogOutput, now: 
   screen.print(
     `${screen.paint('strong', printable(runId))} ${printable(graphId)} ${screen.paint(toneOf(status), status)}${from}`,
   );
+  const died = deathWords(output.deaths);
+  if (died !== undefined) screen.print(screen.paint('warn', died));
   const rows = entries.map((entry) => toCells(entry, now));
   screen.print(formatTable(columns, rows, screen));
   if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('log', runId, '--all')}`));

@@ -13,7 +13,7 @@ import { describePart } from '../text/change-text.ts';
 import { printable, printableLines } from '../../operations/format/terminal.ts';
 import { toneOf, formatPairs, formatTable } from '../text/terminal-text.ts';
 import { formatRecorded, formatValue } from '../text/recorded-text.ts';
-import { formatCosts } from '../../operations/format/amounts.ts';
+import { deathWords, formatCosts } from '../../operations/format/amounts.ts';
 import { formatTime } from '../../operations/format/time.ts';
 import { wrap } from '../text/width.ts';
 
@@ -97,11 +97,13 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     view,
   } = details;
   const costs = formatCosts(view);
+  const died = deathWords(details.deaths);
   const pairs: (readonly [string, string])[] = [
     ['run', `${printable(runId)}@${seq}`],
     ['status', view.status],
     ['at', formatTime(at)],
     ...(tags.length > 0 ? [['tags', printable(tags.join(', '))] as const] : []),
+    ...(died === undefined ? [] : [['died', died] as const]),
     ['parent', parent ?? 'none'],
     ...(costs === undefined ? [] : [['spent', costs] as const]),
     ['graph', graphHash],

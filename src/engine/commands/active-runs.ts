@@ -83,7 +83,7 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
   const { status } = loaded.root;
   const isGoing = status === 'running' || (status === 'cancelling' && options.isHandedOver !== true);
-  const isTakenOver = request.loaded === undefined && claim.token > 1 && isGoing;
+  const isTakenOver = request.loaded === undefined && run.claims > 1 && isGoing;
   const draft = new Draft(run, loaded.root);
   const clockSetBackMs = request.loaded === undefined ? takeBackTimes(env, run, draft) : 0;
   await openState(env, run, draft, graph, options, origin);

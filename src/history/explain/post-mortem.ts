@@ -56,6 +56,7 @@ export async function postMortem(place: StatePlace, { run, seq }: ResolvedRefere
     ...(run.parent !== undefined && { forkedFrom: run.parent }),
     ...(spent !== undefined && { spent }),
     ...(saved !== undefined && { saved }),
+    ...(seq === run.head && run.deaths > 0 && { deaths: run.deaths }),
     entries: teller.entries,
     failures: Object.fromEntries(Object.entries(failures).map(([node, error]) => [node, toError(error)])),
     ...(result !== undefined && { result }),

@@ -141,6 +141,8 @@ export interface PostMortem {
   readonly forkedFrom?: { readonly runId: string; readonly seq: number };
   readonly spent?: Amounts;
   readonly saved?: Amounts;
+  /** How many workers in a row ended at the newest checkpoint without giving the run back, if it is told up to that. */
+  readonly deaths?: number;
   /** The entries in order. Visits that have not ended come last. */
   readonly entries: readonly StoryEntry[];
   /** The errors that made the run fail, by node path joined with `/`. */

@@ -25,6 +25,8 @@ export interface ListedRun {
   readonly isQueued?: true;
   /** Whether the run was restored from a backup and is held until it is released. */
   readonly isHeld: boolean;
+  /** How many workers in a row ended at its newest checkpoint without giving it back. Absent if none did. */
+  readonly deaths?: number;
   /** Whether an answer, a signal or a cancel request has not been taken yet. */
   readonly hasMessages: boolean;
   /** Set if the run could go on, and no live worker has the code for it. Only listings of many runs have it. */
@@ -143,6 +145,7 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
     isStopped: isStopped(run, isWorkerDead),
     ...(isQueued(run) && { isQueued: true as const }),
     isHeld: isHeld(run),
+    ...(run.deaths > 0 && { deaths: run.deaths }),
     hasMessages,
     ...(run.isDamaged === true && { isDamaged: true as const }),
   };

@@ -207,6 +207,8 @@ export interface CheckpointDetails extends LogEntry {
   readonly isInDoubt: boolean;
   /** Ids of waits in `view` whose answer waits to be taken by a resume; none if this is not the newest checkpoint. */
   readonly answered: readonly string[];
+  /** How many workers in a row ended at this checkpoint, the newest, without giving the run back. Absent if none did. */
+  readonly deaths?: number;
   readonly view: CheckpointView;
 }
 
@@ -241,6 +243,7 @@ export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number
     checksum: toHex(checkpoint.link),
     recorded: recordedValues(previous?.frame, root.frame),
     isInDoubt: hasOpenEffect && seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),
+    ...(seq === run.head && run.deaths > 0 && { deaths: run.deaths }),
     answered: seq === run.head ? [...(await readAnsweredIds(store, run))] : [],
     view,
   };

@@ -33,6 +33,20 @@ async function findStopped({ store, tenant, isWorkerDead }: StatePlace): Promise
   };
 }
 
+/** Runs whose workers ended while they advanced them. Undefined if there are none. */
+async function findDeaths({ store, tenant }: StatePlace): Promise<Finding | undefined> {
+  const { rows } = await store.listRuns({ tenant, status: ['running', 'cancelling', 'paused'], limit: countedRuns });
+  const found = rows.filter(({ deaths }) => deaths > 0);
+  if (found.length === 0) return undefined;
+  const listed = found.slice(0, listedMax).map(({ runId, deaths }) => `${runId} (${deaths})`);
+  return {
+    name: 'lost processes',
+    verdict: 'warning',
+    detail: `${found.length} runs whose process ended while it advanced them, and how often in a row: ${listed.join(', ')}`,
+    fix: commandText('log', found[0]?.runId ?? 'RUN'),
+  };
+}
+
 async function findDoubts(store: Store, tenant: string): Promise<Finding> {
   const { rows } = await store.listWaits({ tenant, kinds: ['doubt'], isAnswered: false, limit: countedRuns });
   const runs = [...new Set(rows.map(({ runId }) => runId))];
@@ -100,7 +114,7 @@ export async function examinePlace(place: StatePlace): Promise<readonly Finding[
   const { store, blobs, tenant } = place;
   const { durability, isShared } = store.capabilities;
   const detail = `${store.name}: survives ${durability === 'power' ? 'a power cut' : durability === 'process' ? 'a killed process' : 'nothing'}${isShared ? ', can be shared by processes' : ''}`;
-  const [held, clock] = [await findHeld(place), await findClock(place)];
+  const [held, clock, deaths] = [await findHeld(place), await findClock(place), await findDeaths(place)];
   return [
     { name: 'store', verdict: 'ok', detail },
     ...((await store.examine?.()) ?? []),
@@ -109,6 +123,7 @@ export async function examinePlace(place: StatePlace): Promise<readonly Finding[
     await findStopped(place),
     ...(held === undefined ? [] : [held]),
     ...(clock === undefined ? [] : [clock]),
+    ...(deaths === undefined ? [] : [deaths]),
     await findDoubts(store, tenant),
     await examineRuns(store, blobs, tenant),
   ];

@@ -22,6 +22,8 @@ export interface ReadLogOutput {
   readonly status: string;
   readonly head: number;
   readonly parent?: { readonly runId: string; readonly seq: number };
+  /** How many workers in a row ended at its newest checkpoint without giving it back. Absent if none did. */
+  readonly deaths?: number;
   readonly entries: readonly LogEntry[];
   readonly hasMore: boolean;
   /** Pass it in the next query, of the same run, to get the page after this one; absent on the last page. */
@@ -61,7 +63,7 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
   output: 'the run and its checkpoints',
   outputSchema: objectOf(
     { runId: text, graphId: text, status: text, head: whole, entries: listOf(logEntry), hasMore: flag },
-    { parent: position, cursor: text },
+    { parent: position, deaths: whole, cursor: text },
   ),
   isReadOnly: true,
   scope: 'read',
@@ -83,6 +85,7 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
       status: shownStatusOf(toListedRun(run, isWorkerDead)),
       head,
       ...(parent !== undefined && { parent }),
+      ...(run.deaths > 0 && { deaths: run.deaths }),
       entries: taken,
       hasMore,
       ...(hasMore && { cursor: sealCursor(String(taken.at(-1)?.seq), 'log', filter) }),

@@ -54,7 +54,7 @@ export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput
       answered: told(texts, 'ids of questions whose answer waits to be taken by a resume'),
       view: checkpointView,
     },
-    { parent: told(text, 'id of the checkpoint before it') },
+    { parent: told(text, 'id of the checkpoint before it'), deaths: whole },
   ),
   isReadOnly: true,
   scope: 'read',

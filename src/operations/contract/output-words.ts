@@ -57,6 +57,7 @@ export const outputWords: Readonly<Record<string, string>> = {
   cursor: 'give it with the same filter to get the next page; absent on the last',
   damage: 'faults of the medium below the runs',
   data: 'more about what is wrong',
+  deaths: 'how many workers in a row ended at its newest checkpoint without giving it back; absent if none did',
   default: 'what stands for it if it is not given',
   defaultAnswer: 'the answer that it closes with at its deadline',
   definition: 'said where the file of the workflow is another by now: the run goes on with what it was started with',

@@ -22,6 +22,12 @@ export function formatCosts({ spent = {}, saved = {} }: Costs): string | undefin
   return `${formatAmounts(spent)}; saved ${formatAmounts(saved)}`;
 }
 
+/** What is said of a run whose workers ended while they advanced it; undefined if none did. */
+export function deathWords(deaths: number | undefined): string | undefined {
+  if (deaths === undefined) return undefined;
+  return `${deaths} ${deaths === 1 ? 'process' : 'processes in a row'} ended while advancing it`;
+}
+
 /** `1 checkpoint`, `3 checkpoints` */
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

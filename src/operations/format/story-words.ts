@@ -15,7 +15,7 @@ import type {
 } from '../../history/explain/story.ts';
 import { toJson } from '../contract/to-json.ts';
 import { formatPath } from '../contract/state-path.ts';
-import { formatCosts } from './amounts.ts';
+import { deathWords, formatCosts } from './amounts.ts';
 import { formatSize } from './size.ts';
 import { shortStepName, stepKind } from './step-name.ts';
 import { formatDuration } from './time.ts';
@@ -74,10 +74,12 @@ export interface StoryWords {
 export function storyWords(story: PostMortem): StoryWords {
   const { startedAt, endedAt, forkedFrom, entries } = story;
   const costs = formatCosts(story);
+  const died = deathWords(story.deaths);
   return {
     facts: [
       formatDuration(endedAt - startedAt),
       ...(costs === undefined ? [] : [costs]),
+      ...(died === undefined ? [] : [died]),
       ...(forkedFrom === undefined ? [] : [`forked from ${forkedFrom.runId}@${forkedFrom.seq}`]),
     ],
     entries: entries

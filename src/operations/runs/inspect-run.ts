@@ -46,6 +46,8 @@ export interface InspectRunOutput {
   readonly parent?: { readonly runId: string; readonly seq: number };
   /** Id of the worker that has claimed the run; absent if none has. */
   readonly claimedBy?: string;
+  /** How many workers in a row ended at its newest checkpoint without giving it back. Absent if none did. */
+  readonly deaths?: number;
   /** Set if the run was restored from a backup and is held until it is released. */
   readonly isHeld?: true;
   /** Whether an answer, a signal or a cancel request waits for the next resume. */
@@ -83,7 +85,15 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
       spent: amounts,
       saved: amounts,
     },
-    { source: text, parent: position, claimedBy: text, isHeld: flag, outputs: anything, error: recordedError },
+    {
+      source: text,
+      parent: position,
+      claimedBy: text,
+      deaths: whole,
+      isHeld: flag,
+      outputs: anything,
+      error: recordedError,
+    },
   ),
   isReadOnly: true,
   scope: 'read',
@@ -107,6 +117,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
       ...(source !== undefined && { source }),
       ...(parent !== undefined && { parent }),
       ...(isHeld(run) ? { isHeld: true as const } : claim !== undefined && { claimedBy: claim.workerId }),
+      ...(run.deaths > 0 && { deaths: run.deaths }),
       hasMessages,
       ...(outputs !== undefined && { outputs }),
       state: result.state,

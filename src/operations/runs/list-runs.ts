@@ -98,6 +98,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
           {
             parent: position,
             claimedBy: text,
+            deaths: whole,
             isQueued: flag,
             isDamaged: flag,
             waitsForCode: objectOf({ graphHash: text, since: time }),

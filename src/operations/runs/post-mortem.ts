@@ -141,6 +141,7 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       forkedFrom: position,
       spent: amounts,
       saved: amounts,
+      deaths: whole,
       result: anything,
       svg: text,
       earlier: told(whole, 'how many entries came before those listed'),

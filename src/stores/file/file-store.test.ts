@@ -27,6 +27,8 @@ import {
   keyOf,
   leaseMs,
   message,
+  requireClaim,
+  requireRun,
   snapshot,
   startRun,
   tenant,
@@ -86,6 +88,28 @@ test('S2 what was acknowledged is there when the folder is opened again, and no 
     at: 1,
   });
   expect(message.status).toBe('taken');
+  await store.close();
+});
+
+test('O6 a process that ended without giving its run back is counted when the folder is opened again', async () => {
+  let store = openIn(folder);
+  const told = async (): Promise<readonly number[]> => {
+    await store.close();
+    store = openIn(folder);
+    const { claims, deaths, deathsSinceRelease } = await requireRun(store, 'run');
+    return [claims, deaths, deathsSinceRelease];
+  };
+  await startRun(store, 'run');
+  expect(await told()).toEqual([1, 0, 0]);
+  await requireClaim(store, 'run', 'two');
+  await told();
+  const claim = await requireClaim(store, 'run', 'three');
+  expect(await told()).toEqual([3, 2, 2]);
+  await requireClaim(store, 'run', 'four');
+  await store.releaseClaim(await requireClaim(store, 'run', 'five', 'four'));
+  await requireClaim(store, 'run', 'six');
+  expect(claim.workerId).toBe('three');
+  expect(await told()).toEqual([6, 4, 0]);
   await store.close();
 });
 

@@ -7,6 +7,7 @@ import { CairnError, reasonOf } from '../../errors.ts';
 import type {
   Admission,
   AdmissionReply,
+  Claim,
   ClaimReply,
   ClaimRequest,
   Commit,
@@ -59,13 +60,13 @@ const optionNames: readonly string[] = ['path', 'readOnly', 'identity', 'now'] s
 
 /** Numbers that one opening may use. The next one begins above all of them, so that no claim's token is ever used twice. */
 const numbersPerOpening = 2 ** 30;
-const format = 1;
+const format = 2;
 const journalSuffix = '.jsonl';
 
 /**
  * Opens the store in a folder: `store.jsonl`, `runs/TENANT/RUN.jsonl`, and `lock`. A line that was being written when the process was
  * killed is cut off, with a warning; it was never acknowledged. Claims end with the process that has them: the lock is the
- * kernel's, so whoever gets it knows that the process before is gone.
+ * kernel's, so whoever gets it knows that the process before is gone. Who had a claim is in the journal, so that a death is counted.
  *
  * @throws CONFIG_INVALID there is no path, or an option is unknown; STORE_BUSY another process has it open
  * @throws STORE_UNAVAILABLE, STORE_READ_ONLY, STORE_FULL, STORE_CORRUPT, STORE_VERSION_UNKNOWN
@@ -231,15 +232,18 @@ class JournaledTables extends MemoryTables {
       throw new CairnError('STORE_READ_ONLY', { store: this.name, reason: 'it was opened to read' });
   }
 
-  /** Appends what a call has changed to the run's journal. @param number - the last number before the call */
-  #append(key: RunKey, number: number, op: string, details: object, isSynced = true): void {
+  /**
+   * Appends what a call has changed to the run's journal. @param number - the last number before the call
+   * @param isNeeded - whether lines of other runs may build on it
+   */
+  #append(key: RunKey, number: number, op: string, details: object, isSynced = true, isNeeded = true): void {
     const journal = this.#journalOf(key);
     const entry = { n: number, op, ...(toReadable(details) as object) };
     this.#keep(journal, () => {
       if (isSynced) this.#syncOthers(journal.path);
       const end = append(journal.path, entry, journal.end, isSynced, this.name);
       if (isSynced) this.#unsynced.delete(journal.path);
-      else this.#unsynced.add(journal.path);
+      else if (isNeeded) this.#unsynced.add(journal.path);
       return end;
     });
   }
@@ -271,20 +275,35 @@ class JournaledTables extends MemoryTables {
     this.#requireWritable();
     const number = this.lastNumber;
     const reply = super.admitRun(admission);
-    // Claims end with the process.
-    const { claim: _, durability, ...rest } = admission;
-    if (reply.created) this.#append(admission, number, 'admit', rest, durability === 'power');
+    const { durability, claim, ...rest } = admission;
+    // The lease ends with the process.
+    const granted = claim === undefined ? null : { workerId: claim.workerId, leaseMs: 0 };
+    if (reply.created) this.#append(admission, number, 'admit', { ...rest, claim: granted }, durability === 'power');
     return reply;
   }
 
   override claimRun(request: ClaimRequest): ClaimReply {
     this.#requireWritable();
-    return super.claimRun(request);
+    const reply = super.claimRun(request);
+    if (reply.claim !== undefined) this.#noteClaim(reply.claim);
+    return reply;
   }
 
   override claimNext(request: NextRequest): readonly GrantedClaim[] {
     this.#requireWritable();
-    return super.claimNext(request);
+    const grants = super.claimNext(request);
+    for (const { claim } of grants) this.#noteClaim(claim);
+    return grants;
+  }
+
+  #noteClaim(claim: Claim): void {
+    this.#append(claim, claim.token - 1, 'claim', { workerId: claim.workerId }, false, false);
+  }
+
+  override releaseClaim(claim: Claim, refusedBy?: string): void {
+    const number = this.lastNumber;
+    super.releaseClaim(claim, refusedBy);
+    if (this.lastNumber !== number) this.#append(claim, number, 'release', {}, false, false);
   }
 
   override removeRun(key: RunKey): void {
@@ -386,13 +405,22 @@ function beginsRun({ entry }: Line): boolean {
   return entry['op'] === 'admit' || entry['op'] === 'whole';
 }
 
+/** What lines of an older format do not tell. */
+const notClaimed = { claims: 0, deaths: 0, deathsHead: 0, deathsSinceRelease: 0 };
+
 /** Does once more what a line tells. It was accepted when it was written. */
 function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): void {
   const key = { tenant, runId };
   const { n: _, op, ...rest } = fromReadable(entry) as Entry;
   tables.lastNumber = number;
-  if (op === 'admit') tables.admitRun(rest as unknown as Admission);
-  else if (op === 'whole') tables.putRun({ ...(rest['run'] as MemoryRun), token: 0, owner: undefined, leaseUntil: 0 });
+  if (op === 'admit') {
+    tables.admitRun(rest as unknown as Admission);
+    // Lines of an older format do not tell whether it was claimed.
+    if (rest['claim'] === undefined) tables.requireRun(key).claims = 1;
+  } else if (op === 'whole') tables.putRun({ ...notClaimed, ...(rest['run'] as MemoryRun), token: 0, leaseUntil: 0 });
+  else if (op === 'claim') tables.claimRun({ ...key, workerId: String(rest['workerId']), leaseMs: 0 });
+  else if (op === 'release')
+    tables.releaseClaim({ ...key, workerId: '', leaseMs: 0, token: tables.requireRun(key).token });
   else if (op === 'message') tables.postMessage({ ...key, ...rest } as unknown as Message);
   else if (op === 'tag') tables.tagCheckpoint(key, rest as unknown as TagRow);
   else if (op === 'untag') tables.removeTag(key, String(rest['name']));

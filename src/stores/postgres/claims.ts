@@ -27,13 +27,18 @@ import {
   type Tables,
 } from './tables.ts';
 
+/** Counts a claim of a run `r`, and the death of an owner that it is taken over from. */
+const countDeath = (workerId: string): string => `claims = r.claims + 1, deaths_head = r.head,
+      deaths = (case when r.deaths_head = r.head then r.deaths else 0 end) + coalesce(r.owner <> ${workerId}, false)::int,
+      deaths_unreleased = r.deaths_unreleased + coalesce(r.owner <> ${workerId}, false)::int`;
+
 /** Who holds a run that was refused is read in the statement that refused it. */
 const claimOne = `
   with found as materialized (
     select no, owner, lease_until - S.now_ms() as remaining from S.runs
     where tenant = $1 and run_id = $2 for no key update),
   claimed as (
-    update S.runs r set token = nextval('S.tokens'), owner = $3, lease_until = S.now_ms() + $4::bigint
+    update S.runs r set token = nextval('S.tokens'), owner = $3, lease_until = S.now_ms() + $4::bigint, ${countDeath('$3')}
     from found where r.no = found.no and (found.owner is null or found.remaining <= 0 or found.owner = $5::text)
     returning ${runColumns})
   select claimed.*, found.owner as found_owner, found.remaining as found_remaining
@@ -65,7 +70,7 @@ const renew = `
 const release = `
   with ${quick},
   released as (
-    update S.runs set token = nextval('S.tokens'), owner = null, lease_until = 0 from mode
+    update S.runs set token = nextval('S.tokens'), owner = null, lease_until = 0, deaths_unreleased = 0 from mode
     where set = 'off' and tenant = $1 and run_id = $2 and token = $3 returning no, head),
   old as (
     delete from S.refusals f using released where f.run = released.no and $4::text is not null
@@ -131,7 +136,7 @@ function nextText({ hasGraphs, hasQueues, hasExcept, hasHashes, claims }: NextSh
     and r.lease_until <= S.now_ms() ${hasGraphs ? 'and r.graph_id = any($6::text[])' : ''} ${filter}`;
   const locked = claims ? 'for no key update of r skip locked' : '';
   const end = claims
-    ? `update S.runs r set token = nextval('S.tokens'), owner = $4, lease_until = S.now_ms() + $5::bigint
+    ? `update S.runs r set token = nextval('S.tokens'), owner = $4, lease_until = S.now_ms() + $5::bigint, ${countDeath('$4')}
     from chosen where r.no = chosen.no returning ${runColumns}, r.ready_at`
     : 'select r.run_id, r.no, r.priority, r.ready_at from S.runs r join chosen on r.no = chosen.no';
   return `

@@ -82,7 +82,8 @@ const withChanges = `
           union all select o.due from opened o where o.no = ok.no and o.due < ${never}) as dues) end,
       token = case when ok.releases then nextval('S.tokens') else r.token end,
       owner = case when ok.releases then null else r.owner end,
-      lease_until = case when ok.releases then 0 else r.lease_until end
+      lease_until = case when ok.releases then 0 else r.lease_until end,
+      deaths_unreleased = case when ok.releases then 0 else r.deaths_unreleased end
     from ok left join counts on counts.run = ok.no where r.no = ok.no)
   select i, set from ok, mode`;
 

@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { Database, Query } from './database.ts';
 
 /** The newest layout that this version knows. */
-export const layoutVersion = 3;
+export const layoutVersion = 4;
 
 /** Number of the lock under which layouts are changed; any number that nobody else uses. */
 const migrationLock = 7_043_118;
@@ -98,6 +98,11 @@ create table S.workers (
 create table S.refusals (
   run bigint not null, refused_by text collate "C" not null, head bigint not null, at bigint not null,
   primary key (run, refused_by));`,
+  // Owners that never gave a run back: while its head was `deaths_head`, and since it was given back.
+  `
+alter table S.runs add column claims int not null default 0, add column deaths int not null default 0,
+  add column deaths_head bigint not null default 0, add column deaths_unreleased int not null default 0;
+update S.runs set claims = 1 where token > 0;`,
 ];
 
 /** Tables with content, for tests and roles. `store` has the layout's version and the identity. */

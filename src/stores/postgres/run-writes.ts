@@ -47,10 +47,10 @@ const admit = `
     join S.checkpoints c on c.run = p.no and c.seq = a.parent_seq for key share of p, c),
   made as (
     insert into S.runs as r (tenant, run_id, key, graph_id, graph_hash, status, head, created_at, updated_at, parent_run,
-      parent_seq, queue, queue_key, priority, due, wait_at, meta, token, owner, lease_until)
+      parent_seq, queue, queue_key, priority, due, wait_at, meta, claims, token, owner, lease_until)
     select tenant, run_id, key, graph_id, graph_hash, status, seq, at, at, parent_run, parent_seq, queue, queue_key, priority,
       case when due is null then least(at, S.now_ms()) else due end, wait_at, meta,
-      case when owner is null then 0 else nextval('S.tokens') end, owner,
+      case when owner is null then 0 else 1 end, case when owner is null then 0 else nextval('S.tokens') end, owner,
       case when owner is null then 0 else S.now_ms() + lease end
     from a where parent_run is null or exists (select 1 from parent where parent.i = a.i)
     order by tenant, run_id

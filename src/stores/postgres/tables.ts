@@ -100,6 +100,10 @@ export interface StoredRun {
   readonly token: number;
   readonly owner: string | null;
   readonly remaining: number;
+  readonly claims: number;
+  readonly deaths: number;
+  readonly deaths_head: number;
+  readonly deaths_unreleased: number;
   readonly message_count: number;
   readonly pruned_below: number;
   readonly queue: string;
@@ -128,6 +132,10 @@ const plainColumns = [
   'parent_seq',
   'token',
   'owner',
+  'claims',
+  'deaths',
+  'deaths_head',
+  'deaths_unreleased',
   'message_count',
   'pruned_below',
   'queue',
@@ -165,6 +173,9 @@ export function toRunRow(run: StoredRun): RunRow {
     ...(owner === null || run.remaining <= 0
       ? {}
       : { claim: { workerId: fromText(owner), remainingMs: run.remaining } }),
+    claims: run.claims,
+    deaths: run.deaths_head === run.head ? run.deaths : 0,
+    deathsSinceRelease: run.deaths_unreleased,
     hasMessages: run.message_count > 0,
     hasForks: run.has_forks,
     hasTags: run.has_tags,

@@ -52,10 +52,10 @@ local function has(list, value)
 end
 
 local numbers = { no = 1, head = 1, createdAt = 1, updatedAt = 1, parentSeq = 1, token = 1, leaseUntil = 1, prunedBelow = 1,
-  priority = 1, due = 1, first = 1, messageAt = 1 }
+  priority = 1, due = 1, first = 1, messageAt = 1, claims = 1, deaths = 1, deathsHead = 1, deathsUnreleased = 1 }
 local fields = { 'no', 'tenant', 'runId', 'key', 'graphId', 'graphHash', 'status', 'head', 'createdAt', 'updatedAt', 'parentRun',
   'parentSeq', 'token', 'owner', 'leaseUntil', 'prunedBelow', 'queue', 'queueKey', 'priority', 'due', 'first', 'messageAt', 'labels',
-  'refusals', 'slot', 'member' }
+  'refusals', 'slot', 'member', 'claims', 'deaths', 'deathsHead', 'deathsUnreleased' }
 
 local function load(tenant, runId)
   local id = named(tenant, runId)
@@ -129,6 +129,11 @@ local function refusalsOf(r)
   return here
 end
 
+-- Runs from before claims were counted have a token if they were claimed.
+local function claimsOf(r) return r.claims or (r.token > 0 and 1 or 0) end
+-- How many owners never gave the run back at its present head.
+local function deathsAt(r) return r.deathsHead == r.head and r.deaths or 0 end
+
 local function rowOf(r)
   local refusals = {}
   for i, one in ipairs(refusalsOf(r)) do refusals[i] = { one[1], one[2] } end
@@ -136,7 +141,7 @@ local function rowOf(r)
   return { r.tenant, r.runId, r.key, r.graphId, r.graphHash, r.status, r.head, r.createdAt, r.updatedAt, r.parentRun, r.parentSeq,
     isClaimed(r, at) and r.owner, isClaimed(r, at) and r.leaseUntil - at, call('EXISTS', P .. 'inbox:' .. r.id), r.prunedBelow, r.queue,
     r.queueKey, r.priority, int(r.due), call('HGET', P .. 'run:' .. r.id, 'meta') or '',
-    call('EXISTS', index(r.tenant, 'parent:' .. r.runId)), call('EXISTS', P .. 'tag:' .. r.id), refusals, r.no }
+    call('EXISTS', index(r.tenant, 'parent:' .. r.runId)), call('EXISTS', P .. 'tag:' .. r.id), refusals, r.no, claimsOf(r), deathsAt(r), r.deathsUnreleased or 0 }
 end
 
 local function removeWait(r, waitId)
@@ -157,14 +162,16 @@ local function openWait(r, waitId, kind, due, row)
 end
 
 local function grant(r, workerId, leaseMs)
-  set(r, { token = nextNumber(), owner = workerId, leaseUntil = now() + leaseMs })
+  local died = r.owner and r.owner ~= workerId and 1 or 0
+  set(r, { token = nextNumber(), owner = workerId, leaseUntil = now() + leaseMs, claims = claimsOf(r) + 1,
+    deaths = deathsAt(r) + died, deathsHead = r.head, deathsUnreleased = (r.deathsUnreleased or 0) + died })
   place(r)
   return r.token
 end
 
 local function wake(tenant, runId) call('PUBLISH', P .. 'wake', cjson.encode({ tenant, runId })) end
 
-local function giveUp(r) set(r, { token = nextNumber(), owner = false, leaseUntil = 0 }) end
+local function giveUp(r) set(r, { token = nextNumber(), owner = false, leaseUntil = 0, deathsUnreleased = 0 }) end
 
 -- Another server, or one that was started again: what was written last may be lost, numbers that were given included.
 local function begin()

@@ -235,6 +235,7 @@ const layouts = [
   { layout: 4, head: 70, waits: ['late', 'w'], identity: 'kept' },
   { layout: 5, head: 70, waits: ['late', 'w'], identity: 'kept' },
   { layout: 6, head: 70, waits: ['late', 'w'], identity: 'kept' },
+  { layout: 7, head: 70, waits: ['late', 'w'], identity: 'kept' },
 ];
 
 test.each(layouts)(
@@ -280,7 +281,7 @@ test.each(layouts)(
     expect((await store.readRun(keyOf('run')))?.head).toBe(300);
     await store.close();
     const db = new DatabaseSync(path);
-    expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 7 });
+    expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 8 });
     expect(db.prepare("select name from sqlite_master where name = 'checkpoints_by_seq'").all()).toEqual([]);
     expect(db.prepare('pragma quick_check').all()).toEqual([{ quick_check: 'ok' }]);
     db.close();

@@ -58,7 +58,7 @@ const runQueries: readonly Omit<RunQuery, 'tenant'>[] = [
 ];
 
 /** A fork of `p`. Forks are listed only where there are some. */
-const addFork = `insert into runs values ('t', 'f', 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 'k', 'g', 'h', '', null, 'p', 1, null, null, x'')`;
+const addFork = `insert into runs values ('t', 'f', 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'k', 'g', 'h', '', null, 'p', 1, null, null, x'')`;
 
 test.each(runQueries)('S4 runs by %o are read in order from an index', (query) => {
   db.exec(addFork);

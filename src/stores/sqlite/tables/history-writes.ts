@@ -190,7 +190,7 @@ export class CommitWrite {
   constructor(prepare: Prepare, heads: RunHeads, places: CheckpointPlaces, now: () => number) {
     this.#now = now;
     this.#releaseClaim = prepare(
-      'update runs set token = ?, owner = null, lease_until = 0, lease_ms = 0, head_seen = ? where tenant = ? and run_id = ?',
+      'update runs set token = ?, owner = null, lease_until = 0, lease_ms = 0, deaths_unreleased = 0, head_seen = ? where tenant = ? and run_id = ?',
     );
     this.#heads = heads;
     this.#places = places;

@@ -273,6 +273,9 @@ const noCheck = 'null as check_value';
 const refusalsColumn =
   '(select json_group_array(json_array(hex(refused_by), at, head)) from refusals where run = r.no) as refusals';
 const noRefusals = "'[]' as refusals";
+/** The columns that came in the eighth layout. */
+const deathsColumns = 'r.claims, r.deaths, r.deaths_head, r.deaths_unreleased';
+const noDeaths = '(r.token > 0) as claims, 0 as deaths, 0 as deaths_head, 0 as deaths_unreleased';
 
 function readRefusals({ refusals, head }: StoredRun): Pick<RunRow, 'refusals'> {
   if (refusals === '[]') return {};
@@ -291,7 +294,7 @@ export const runColumns = (layout: number): string => `
   ${layout < 3 ? noSchedule : scheduleColumns}, ${layout < 4 ? noCheck : checkColumn}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,
   h.at as updated_at,
   exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages,
-  ${layout < 6 ? noRefusals : refusalsColumn}`;
+  ${layout < 6 ? noRefusals : refusalsColumn}, ${layout < 8 ? noDeaths : deathsColumns}`;
 
 /** Columns that tell of forks and tags. They take as long as half of the others, so that only listings of forks have them. */
 export const reportedColumns = `
@@ -306,6 +309,10 @@ export interface StoredRun extends CheckedColumns {
   readonly lease_ms: number;
   readonly pruned_below: number;
   readonly check_value: number | null;
+  readonly claims: number;
+  readonly deaths: number;
+  readonly deaths_head: number;
+  readonly deaths_unreleased: number;
   readonly head: number;
   readonly updated_at: number | null;
   readonly has_messages: number;
@@ -336,6 +343,9 @@ export function toRunRow(row: StoredRun, clock: HostClock): RunRow {
     meta: bytesOf(row.meta),
     ...(owner === null || remainingMs <= 0 ? {} : { claim: { workerId: readText(owner), remainingMs } }),
     ...(isDamagedRow(row) && { isDamaged: true as const }),
+    claims: row.claims,
+    deaths: row.deaths_head === row.head ? row.deaths : 0,
+    deathsSinceRelease: row.deaths_unreleased,
     hasMessages: row.has_messages === 1,
     ...(row.has_forks !== undefined && { hasForks: row.has_forks === 1 }),
     ...(row.has_tags !== undefined && { hasTags: row.has_tags === 1 }),

@@ -210,14 +210,16 @@ export class RunWrites {
     this.#selectRun = prepare('select 1 from runs where tenant = ? and run_id = ?');
     this.#insertRun =
       prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
-      meta, token, owner, lease_until, lease_ms, queue, queue_key, priority, due, head_seen, check_value, pruned_below)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
+      meta, token, owner, lease_until, lease_ms, queue, queue_key, priority, due, head_seen, check_value, claims, pruned_below)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
     this.#selectForks = prepare(
       `select ${asBytes('run_id')} from runs where tenant = ? and parent_run = ? order by no`,
     );
     this.#next = new NextRuns(prepare);
     this.#grantClaim = prepare(
-      'update runs set token = ?, owner = ?, lease_until = ?, lease_ms = ?, head_seen = ? where tenant = ? and run_id = ?',
+      `update runs set claims = claims + 1, deaths = (case when deaths_head = ?5 then deaths else 0 end) + coalesce(owner <> ?2, 0),
+        deaths_head = ?5, deaths_unreleased = deaths_unreleased + coalesce(owner <> ?2, 0),
+        token = ?1, owner = ?2, lease_until = ?3, lease_ms = ?4, head_seen = ?5 where tenant = ?6 and run_id = ?7`,
     );
     // Separate from the granting statement, which would otherwise write a page of an index without need.
     this.#leaveQueue = prepare(
@@ -286,6 +288,7 @@ export class RunWrites {
       dueAt,
       checkpoint.seq,
       checkOf(columnsOf(no, admission)),
+      claim === undefined ? 0 : 1,
     );
     places.append(no, checkpoint);
     for (const [name, value] of Object.entries(admission.labels ?? {}))
@@ -460,6 +463,9 @@ function describeRun({
     ...(parent && { parent: { runId: parent.runId, seq: parent.seq } }),
     meta: new Uint8Array(meta),
     ...(claim && { claim: { workerId: claim.workerId, remainingMs: claim.leaseMs } }),
+    claims: claim === undefined ? 0 : 1,
+    deaths: 0,
+    deathsSinceRelease: 0,
     hasMessages: false,
     prunedBelow: 0,
     schedule: scheduleOf({ checkpoint, ...(schedule && { schedule }) }),

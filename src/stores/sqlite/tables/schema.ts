@@ -5,7 +5,7 @@ import { CairnError } from '../../../errors.ts';
 import { isBusy } from '../sqlite-errors.ts';
 import { isUnplaced, waitingCode } from './run-rows.ts';
 
-export const layoutVersion = 7;
+export const layoutVersion = 8;
 
 /** 'Cair', the SQLite application id of our databases. */
 export const applicationId = 0x43616972;
@@ -29,6 +29,8 @@ const pageBytes = 16_384;
  * Runs that were never claimed have a status of their own, and an index in the order of `claimNext`. So a long queue need not be sorted,
  * and a run that is claimed when it is admitted writes no page of that index. `head_seen` is the run's head at the last write of its row: a
  * head below it means that checkpoints were lost.
+ *
+ * `deaths` counts owners that never gave the run back while its head was `deaths_head`, `deaths_unreleased` those since it was given back.
  *
  * `check_value` of a run is that of its columns which never change (row-check.ts); null in rows from before it existed.
  *
@@ -97,6 +99,10 @@ const tables = `
     pruned_below integer not null,
     head_seen integer not null,
     lease_ms integer not null,
+    claims integer not null default 0,
+    deaths integer not null default 0,
+    deaths_head integer not null default 0,
+    deaths_unreleased integer not null default 0,
     priority integer not null,
     due integer not null,
     created_at integer not null,
@@ -237,6 +243,11 @@ const upgrades: Readonly<Record<number, string>> = {
   6: `alter table runs add column lease_ms integer not null default 0;
     alter table waits add column opened integer;
     ${openedIndex}`,
+  7: `alter table runs add column claims integer not null default 0;
+    alter table runs add column deaths integer not null default 0;
+    alter table runs add column deaths_head integer not null default 0;
+    alter table runs add column deaths_unreleased integer not null default 0;
+    update runs set claims = 1 where token > 0;`,
 };
 
 /**
