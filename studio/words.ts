@@ -106,6 +106,7 @@ export function runWords(
         : { tone: 'failed', text: 'failed', detail: `succeeded in ${succeededIn}` };
     case 'cancelled':
       return { tone: 'cancelled', text: 'cancelled' };
+    case 'answered':
     case 'paused': {
       const first = waits.find(({ kind }) => kind === 'doubt') ?? waits[0];
       if (first !== undefined) {

@@ -4,9 +4,9 @@ import type { Mutant } from './mutant.ts';
 export const doorsMutants: readonly Mutant[] = [
   {
     name: "an answer that a model gives is recorded as a person's",
-    file: 'src/mcp/tools/resume-workflow.ts',
-    old: "const by = 'model';",
-    new: "const by = 'person';",
+    file: 'src/mcp/serve/start-mcp-server.ts',
+    old: "actor: 'model',",
+    new: "actor: 'person',",
     tests: ['test/mcp/questions.test.ts'],
   },
   {
@@ -80,11 +80,32 @@ export const doorsMutants: readonly Mutant[] = [
     tests: ['test/mcp/http-security.test.ts'],
   },
   {
-    name: "a fork that a model answers is recorded as a person's",
-    file: 'src/mcp/tools/history.ts',
-    old: ", by: 'model' }",
-    new: ' }',
-    tests: ['test/mcp/questions.test.ts'],
+    name: 'who acts is what the input says, not what the context knows',
+    file: 'src/operations/contract/perform.ts',
+    old: 'actor === undefined ? input : signedBy(actor, operation.input, input)',
+    new: 'actor === undefined ? input : { ...signedBy(actor, operation.input, input), ...input }',
+    tests: ['test/operations-at-doors.test.ts', 'src/operations/contract/perform.test.ts'],
+  },
+  {
+    name: 'a signal is sent where every answer is for people',
+    file: 'src/operations/runs/reserved-answers.ts',
+    old: "if (reserved?.questions !== 'all') return;",
+    new: "if (reserved?.questions !== 'approvals') return;",
+    tests: ['test/operations-at-doors.test.ts', 'src/http/scopes.test.ts'],
+  },
+  {
+    name: 'keys of a value of the run are renamed for a model',
+    file: 'src/mcp/tools/derived-tool.ts',
+    old: 'const own = Object.hasOwn(parts, name) ? parts[name] : undefined;',
+    new: 'const own = Object.hasOwn(parts, name) ? parts[snakeCase(name)] : undefined;',
+    tests: ['src/mcp/tools/derived-tool.test.ts'],
+  },
+  {
+    name: 'a model is offered files of the machine',
+    file: 'src/mcp/tools/derived-tool.ts',
+    old: '!field.isLocal && !field.isActor',
+    new: '!field.isActor',
+    tests: ['src/mcp/tools/derived-tool.test.ts'],
   },
   {
     name: 'what is typed for a fork is not read in the light of its question',

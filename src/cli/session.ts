@@ -9,7 +9,7 @@ import { quote } from './text/terminal-text.ts';
 import { fit, wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
 import { relative } from 'node:path';
-import type { AnyOperation, Field, Fields } from '../operations/contract/operation.ts';
+import type { AnyOperation, Field, Fields, Next } from '../operations/contract/operation.ts';
 import { missingStore } from '../app/open-store/open-reading.ts';
 
 // Reports an error: what is wrong, what to do, and the exit code from the error table.
@@ -268,6 +268,17 @@ export interface Command<Input extends object = object> {
    * in one list.
    */
   execute(session: Session, input: Input): Promise<number>;
+}
+
+/** Commands by the operations that may follow another one. */
+const commands: Readonly<Record<string, string>> = { resume_run: 'resume' };
+
+/** Prints what may follow, each as the command that does it. */
+export function printNext({ screen, commandLine }: Session, follows: readonly Next[] = []): void {
+  for (const { operation, input, why } of follows) {
+    const command = screen.paint('good', commandLine(commands[operation] ?? operation, input.run));
+    screen.print(`${why[0]?.toUpperCase()}${why.slice(1)}: ${command}`);
+  }
 }
 
 /** What a command has of its operation. @param own - options that only a terminal needs, or reads otherwise */

@@ -1,33 +1,8 @@
 /** The OpenAPI document, made from the operations: each route, what it takes, and what it gives. */
 import { errorTable } from '../errors.ts';
+import { fieldSchema } from '../operations/contract/field-schema.ts';
 import type { Field } from '../operations/contract/operation.ts';
 import { operationRoutes, type JsonSchema, type OperationRoute } from './routes.ts';
-
-const shapes: Readonly<Record<Field['type'], JsonSchema>> = {
-  text: { type: 'string' },
-  run: { type: 'string', minLength: 1 },
-  checkpoint: { type: 'string', minLength: 1 },
-  time: { type: 'string' },
-  integer: { type: 'integer', minimum: 0 },
-  flag: { type: 'boolean', default: false },
-  value: { description: 'any value' },
-  texts: { type: 'array', items: { type: 'string' } },
-  words: { type: 'array', items: { type: 'string' } },
-  assignments: { type: 'object', additionalProperties: true },
-  answer: { description: 'any value' },
-  answers: { type: 'object', additionalProperties: true },
-};
-
-function schemaOf({ type, description, choices, default: value, min, max }: Field): JsonSchema {
-  const about = {
-    description,
-    ...(value !== undefined && { default: value }),
-    ...(min !== undefined && { minimum: min }),
-    ...(max !== undefined && { maximum: max }),
-  };
-  if (choices === undefined) return { ...shapes[type], ...about };
-  return type === 'texts' ? { type: 'array', items: { enum: choices }, ...about } : { enum: choices, ...about };
-}
 
 const problem = {
   description: 'what is wrong, by its code, and what to do',
@@ -38,7 +13,7 @@ const problem = {
 const querySchema = (field: Field): JsonSchema =>
   field.type === 'answers' || field.type === 'assignments'
     ? { type: 'array', items: { type: 'string', pattern: '^[^:=]+[:=]' }, description: field.description }
-    : schemaOf(field);
+    : fieldSchema(field);
 
 function describe(route: OperationRoute): JsonSchema {
   const { method, operation, fields, inPath } = route;
@@ -57,7 +32,7 @@ function describe(route: OperationRoute): JsonSchema {
   const body = {
     type: 'object',
     additionalProperties: false,
-    properties: Object.fromEntries(inBody.map(([name, { field }]) => [name, schemaOf(field)])),
+    properties: Object.fromEntries(inBody.map(([name, { field }]) => [name, fieldSchema(field)])),
     required: inBody.filter(([, { field }]) => field.isRequired === true).map(([name]) => name),
   };
   return {

@@ -46,7 +46,7 @@ test('C6 the inbox over MCP shows a damaged question by its id, without its text
   const paused = await tools.call('execute_workflow', { workflow: 'pay', run_id: 'r' });
   expect(paused).toMatchObject({ status: 'paused' });
   tamper(join(workspace.folder, 'runs.db'));
-  const { questions } = await tools.call('inbox', {});
+  const { waits: questions } = await tools.call('list_questions', {});
   expect(questions).toEqual([expect.objectContaining({ is_damaged: true, prompt: '', block: '' })]);
   expect(JSON.stringify(questions)).not.toMatch(/Alice|000 to/);
   const refused = await tools.call('resume_workflow', { checkpoint_id: 'r', llm_response: 'yes' });

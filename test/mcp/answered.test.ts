@@ -26,17 +26,17 @@ test('W4.5 what is answered is no question any more; a run whose questions all a
   const model = await (await serveHere(workspace)).connect();
   const { run_id: run } = await model.call('execute_workflow', { workflow: 'several' });
   const open = async () => {
-    const { questions, answered } = await model.call('inbox', { run_id: run });
-    const { questions: shown = [] } = await model.call('get_run', { run_id: run });
+    const { waits: questions, answered } = await model.call('list_questions', { run_id: run });
+    const { waits: shown = [] } = await model.call('get_run', { run_id: run });
     const blocks = (of: unknown) => (of as readonly { readonly block: string }[]).map(({ block }) => block);
     return [blocks(questions), answered, blocks(shown)];
   };
   await answerElsewhere(run, 'color', 'red');
-  expect(await open()).toEqual([['size'], undefined, ['size']]);
+  expect(await open()).toEqual([['size'], [], ['size']]);
   await answerElsewhere(run, 'size', '4');
-  expect(await open()).toEqual([[], [run], []]);
+  expect(await open()).toEqual([[], [{ run_id: run, graph_id: 'several' }], []]);
   expect(await model.call('resume_workflow', { checkpoint_id: run })).toMatchObject({
     outputs: { color: 'red', size: '4' },
   });
-  expect(await open()).toEqual([[], undefined, []]);
+  expect(await open()).toEqual([[], [], []]);
 });

@@ -162,7 +162,7 @@ describe('secrets', () => {
       await call('get_run', { run_id: run }),
       await call('get_checkpoint_info', { checkpoint_id: id }),
     );
-    said.push(await call('diff_checkpoints', { from: `${String(run)}@0`, to: run }));
+    said.push(await call('diff_checkpoints', { a: `${String(run)}@0`, b: run }));
     for (const { uri } of (await client.listResources()).resources) said.push(await client.readResource({ uri }));
     expect(JSON.stringify(said)).not.toContain(planted);
     expect(connection.errors()).not.toContain(planted);
@@ -192,12 +192,17 @@ describe('masks', () => {
       status: 'success',
       outputs: { access_token: '[redacted]', body: '{"Api-Key": "[redacted]"}' },
     });
-    const said: unknown[] = [paused, done, await call('get_run', { run_id: 'keyed' }), await call('inbox', {})];
+    const said: unknown[] = [
+      paused,
+      done,
+      await call('get_run', { run_id: 'keyed' }),
+      await call('list_questions', {}),
+    ];
     said.push(
       await call('get_checkpoint_info', { checkpoint_id: id }),
       await call('preview_resume', { checkpoint_id: id }),
     );
-    said.push(await call('diff_checkpoints', { from: 'keyed@0', to: 'keyed' }));
+    said.push(await call('diff_checkpoints', { a: 'keyed@0', b: 'keyed' }));
     for (const { uri } of (await client.listResources()).resources) said.push(await client.readResource({ uri }));
     expect(JSON.stringify(said)).toContain('[redacted]');
     expect(JSON.stringify(said)).not.toContain(planted);
@@ -226,7 +231,7 @@ describe('permissions', () => {
       code: 'PERMISSION_DENIED',
       message: expect.stringContaining('inline') as string,
     });
-    expect(await none.call('list_runs', { workflow: 'x' })).toMatchObject({ runs: [] });
+    expect(await none.call('list_runs', { graph: 'x' })).toMatchObject({ runs: [] });
   });
 
   test('M15 a block outside the grants is refused at load, by name; one inside runs', async () => {
@@ -264,7 +269,7 @@ describe('permissions', () => {
       for (const connection of [none, inlineOnly, granted]) {
         const checked = await connection.call('validate_workflow', { workflow_yaml: text(path) });
         expect(checked['valid']).toBe(false);
-        const converted = await connection.call('convert_workflow', { workflow_text: text(path), to: 'yaml' });
+        const converted = await connection.call('convert_workflow', { text: text(path), to: 'yaml' });
         expect(converted).toMatchObject({ isError: true, code: 'GRAPH_INVALID' });
         const ran = await connection.call('execute_inline_workflow', { workflow_yaml: text(path) });
         expect(ran['status']).toBe('failure');
@@ -273,7 +278,7 @@ describe('permissions', () => {
     const own = { workflow_yaml: text(join(folder, 'free', 'own.dot')) };
     expect(await granted.call('validate_workflow', own)).toMatchObject({ valid: true });
     expect(await granted.call('execute_inline_workflow', own)).toMatchObject({ status: 'success' });
-    const converted = await granted.call('convert_workflow', { workflow_text: own.workflow_yaml, to: 'yaml' });
+    const converted = await granted.call('convert_workflow', { text: own.workflow_yaml, to: 'yaml' });
     expect(converted).toMatchObject({ notes: expect.arrayContaining([expect.objectContaining({ code: 'NAME' })]) });
   });
 

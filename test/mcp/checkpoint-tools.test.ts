@@ -174,7 +174,7 @@ test('M6 blame, bisect, graph and post-mortem tell times in seconds since 1970, 
   const check = (told: Content, ...names: readonly string[]): void => {
     for (const name of names) {
       const seconds = told[name] as number;
-      expect(new Date(Math.round(seconds * 1000)).toISOString()).toBe(told[`${name}Iso`]);
+      expect(new Date(Math.round(seconds * 1000)).toISOString()).toBe(told[`${name}_iso`]);
       expect(Math.abs(seconds - began)).toBeLessThan(3600);
       count += 1;
     }
@@ -182,17 +182,20 @@ test('M6 blame, bisect, graph and post-mortem tell times in seconds since 1970, 
   const listOf = (of: unknown): readonly Content[] => of as readonly Content[];
   for (const part of listOf((await tools.call('blame_value', { checkpoint_id: run, path: 'outputs' }))['parts']))
     check(part, 'at');
-  check((await tools.call('bisect_run', { run_id: run, when: 'status == "completed"' }))['found'] as Content, 'at');
+  check(
+    (await tools.call('bisect_run', { checkpoint_id: run, when: 'status == "completed"' }))['found'] as Content,
+    'at',
+  );
   for (const one of listOf((await tools.call('graph_runs', { run_id: run }))['runs']))
-    check(one, 'createdAt', 'updatedAt');
+    check(one, 'created_at', 'updated_at');
   const story = await tools.call('post_mortem', { checkpoint_id: run });
-  check(story, 'startedAt', 'endedAt');
+  check(story, 'started_at', 'ended_at');
   let closed = 0;
   for (const entry of listOf(story['entries'])) {
     check(entry, 'at');
     for (const question of listOf(entry['questions'] ?? [])) {
       check(question, 'at');
-      if (question['closedAt'] !== undefined) check(question['closedAt'] as Content, 'at');
+      if (question['closed_at'] !== undefined) check(question['closed_at'] as Content, 'at');
       closed += 1;
     }
   }
@@ -311,21 +314,21 @@ test('M1 test_tools_handle_no_executor_gracefully: a server with nothing to run 
     send_signal: { run_id: 'nothing', name: 'go' },
     get_workflow_info: { workflow: 'nothing' },
     execute_inline_workflow: { workflow_yaml: 'name: x' },
-    diff_checkpoints: { from: 'nothing', to: 'nothing' },
+    diff_checkpoints: { a: 'nothing', b: 'nothing' },
     blame_value: { ...checkpoint, path: 'input' },
-    bisect_run: { run_id: 'nothing', when: 'true' },
+    bisect_run: { checkpoint_id: 'nothing', when: 'true' },
     graph_runs: { run_id: 'nothing' },
     post_mortem: checkpoint,
     preview_resume: checkpoint,
     fork_checkpoint: checkpoint,
-    convert_workflow: { workflow_text: ': not yaml', to: 'dot' },
+    convert_workflow: { text: ': not yaml', to: 'dot' },
   };
   const answering: Readonly<Record<string, Content>> = {
     list_workflows: {},
     list_checkpoints: {},
     list_runs: {},
     list_workers: {},
-    inbox: {},
+    list_questions: {},
     reload_workflows: {},
     get_checkpoint_info: checkpoint,
     delete_checkpoint: checkpoint,

@@ -28,21 +28,22 @@ test('M6 of a fork that goes on from an earlier checkpoint than was named, both 
   const tools = await (await serveHere(workspace)).connect();
   const { run_id: run } = await tools.call('execute_workflow', { workflow: 'greet' });
   const head = await tools.call('preview_resume', { checkpoint_id: run });
-  expect(head).not.toHaveProperty('instead_of');
+  expect(head).not.toHaveProperty('earlier');
   const branch = { checkpoint_id: run, set: { 'outputs.greeting': { echoed: 'hi' } } };
   const preview = await tools.call('preview_resume', branch);
   expect(preview).toMatchObject({
-    because: expect.stringMatching(/^outputs\.greeting was recorded at .+@\d+$/) as string,
-    instead_of: head['checkpoint_id'],
+    earlier: {
+      because: expect.stringMatching(/^outputs\.greeting was recorded at .+@\d+$/) as string,
+      instead_of: `${String(run)}@${String(head['seq'])}`,
+    },
   });
-  expect(preview['checkpoint_id']).not.toBe(head['checkpoint_id']);
+  expect(preview['seq']).not.toBe(head['seq']);
   const fork = await tools.call('fork_checkpoint', branch);
   expect(fork).toMatchObject({
     status: 'success',
     outputs: { said: 'hi!' },
-    forked_from: preview['checkpoint_id'],
-    instead_of: preview['instead_of'],
-    because: preview['because'],
+    forked_from: expect.stringMatching(new RegExp(`\\.${String(preview['seq'])}$`)) as string,
+    earlier: preview['earlier'],
   });
 });
 

@@ -76,7 +76,7 @@ async function advance({ call }: Connection, run: string, begin: () => Promise<C
   const found = await call('get_run', { run_id: run });
   if (found['code'] === 'RUN_NOT_FOUND') return begin();
   if (found['status'] === 'completed') return found;
-  const questions = (found['questions'] ?? []) as readonly Asked[];
+  const questions = (found['waits'] ?? []) as readonly Asked[];
   const answers = Object.fromEntries(questions.map((asked) => [asked.wait, answerOf(asked)]));
   return call('resume_workflow', { checkpoint_id: run, ...(questions.length > 0 && { answers }) });
 }
@@ -96,7 +96,7 @@ async function work(connection: Connection, run: string): Promise<void> {
   await finish(connection, run, () => call('execute_workflow', { workflow: 'release', inputs: { run }, run_id: run }));
   const fork = `${run}-no`;
   await finish(connection, fork, () =>
-    call('fork_checkpoint', { checkpoint_id: run, answers: { confirm: 'no' }, run_id: fork }),
+    call('fork_checkpoint', { checkpoint_id: run, answer: { confirm: 'no' }, run_id: fork }),
   );
 }
 

@@ -126,7 +126,7 @@ describe('a model answers', () => {
 
   test('M13.4 what a fork is answered with is recorded as given by a model', async () => {
     const { run } = await ask('several');
-    const forked = await model.call('fork_checkpoint', { checkpoint_id: run, answers: { color: 'red' } });
+    const forked = await model.call('fork_checkpoint', { checkpoint_id: run, answer: { color: 'red' } });
     expect(forked).toMatchObject({ status: 'paused', questions: [{ block: 'size' }] });
     expect(await answerers(forked['run_id'])).toEqual({ fork: 'model' });
   });
@@ -168,7 +168,7 @@ describe('a model answers', () => {
     });
     expect(await model.call('get_run', { run_id: run })).toMatchObject({
       status: 'paused',
-      questions: [{ block: 'sure' }],
+      waits: [{ block: 'sure' }],
     });
   });
 
@@ -192,7 +192,7 @@ describe('a model answers', () => {
     expect(await model.call('resume_workflow', mistyped)).toMatchObject({ isError: true, code: 'WAIT_NOT_FOUND' });
     expect(await model.call('get_run', { run_id: run })).toMatchObject({
       status: 'paused',
-      questions: [{ block: 'color' }, { block: 'size' }],
+      waits: [{ block: 'color' }, { block: 'size' }],
     });
     const { run_id: done } = await model.call('execute_workflow', { workflow: 'plain' });
     expect(await model.call('resume_workflow', { checkpoint_id: done, llm_response: 'yes' })).toMatchObject({
@@ -203,12 +203,12 @@ describe('a model answers', () => {
 
   test('M6 the inbox holds the questions of all runs', async () => {
     const { run, waitOf } = await ask('several');
-    const { questions } = await model.call('inbox', { run_id: run });
-    expect(questions).toMatchObject([
-      { run_id: run, workflow: 'several', wait: waitOf('color'), block: 'color' },
-      { run_id: run, workflow: 'several', wait: waitOf('size'), block: 'size' },
+    const { waits } = await model.call('list_questions', { run_id: run });
+    expect(waits).toMatchObject([
+      { run_id: run, graph_id: 'several', wait: waitOf('color'), block: 'color' },
+      { run_id: run, graph_id: 'several', wait: waitOf('size'), block: 'size' },
     ]);
-    expect(((await model.call('inbox', { limit: 1 }))['questions'] as readonly unknown[]).length).toBe(1);
+    expect(((await model.call('list_questions', { limit: 1 }))['waits'] as readonly unknown[]).length).toBe(1);
   });
 });
 
@@ -346,7 +346,7 @@ export const graph = new AgentGraph({}, { id: 'asking' })
     const forked = { checkpoint_id: run };
     // Given in a fork, at the command line and over MCP; then to the run itself, by either.
     await cairn('fork', run, '--answer', `any=${text}`, '--run', '--run-id', `${run}-cli`);
-    await model.call('fork_checkpoint', { ...forked, answers: { any: text }, run_id: `${run}-mcp` });
+    await model.call('fork_checkpoint', { ...forked, answer: { any: text }, run_id: `${run}-mcp` });
     await cairn('answer', run, 'any', text, '--resume');
     await model.call('resume_workflow', { checkpoint_id: run, llm_response: 'two' });
     await model.call('resume_workflow', { checkpoint_id: `${run}-mcp`, answers: { of: 'two' } });

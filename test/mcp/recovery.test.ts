@@ -143,7 +143,7 @@ for (const { transport, start, era, isInGate } of [
       expect(answered).toMatchObject({ status: 'success', outputs: { approved: true, released: true } });
       expect(await connection.call('get_run', { run_id: run })).toMatchObject({
         status: 'stopped',
-        completed_blocks: ['build'],
+        progress: { completed: ['build'] },
       });
       writeFileSync(join(workspace.folder, 'open'), '');
       const done = await connection.call('resume_workflow', { checkpoint_id: run });

@@ -56,7 +56,7 @@ test('M13.5 answers, forks with answers and forks past a question are refused, e
   expect(await call('resume_workflow', { checkpoint_id: id })).toMatchObject(refused(/cairn answer r VALUE --resume/));
   expect(await call('send_signal', { run_id: 'r', name: 'go' })).toMatchObject(refused(/cairn signal r go VALUE/));
   const fork = (more: object): Promise<unknown> => call('fork_checkpoint', { checkpoint_id: 'r', ...more });
-  expect(await fork({ answers: { q: 'pay' } })).toMatchObject(refused(/cairn fork r --answer q=VALUE --run/));
+  expect(await fork({ answer: { q: 'pay' } })).toMatchObject(refused(/cairn fork r --answer q=VALUE --run/));
   const q = { choice: 'pay', choice_index: 0 };
   expect(await fork({ set: { 'outputs.q': q } })).toMatchObject(refused(/cairn fork r --set outputs\.q=VALUE --run/));
   // Whose child asks, and one that was not reached: nobody knows yet whether it asks.
@@ -66,8 +66,8 @@ test('M13.5 answers, forks with answers and forks past a question are refused, e
   const other = await fork({ set: { 'outputs.look': { echoed: '50 euros' } } });
   expect(other).toMatchObject({ status: 'paused', prompt: expect.stringContaining('Pay 50 euros?') as string });
   expect(await call('get_run', { run_id: 'r' })).toMatchObject({ status: 'paused' });
-  expect(await call('inbox', { run_id: 'r' })).toMatchObject({
-    questions: [{ message: expect.stringMatching(/^A person answers: cairn answer r w_/) as string }],
+  expect(await call('list_questions', { run_id: 'r' })).toMatchObject({
+    waits: [{ message: expect.stringMatching(/^A person answers: cairn answer r w_/) as string }],
   });
 });
 
@@ -133,7 +133,7 @@ test('M13.5 without an option, what a workflow asks is answered by its client, a
   expect(await call('resume_workflow', { checkpoint_id: id, retry: true })).toMatchObject(command);
   expect(await call('resume_workflow', { checkpoint_id: id })).toMatchObject(command);
   const fork = (more: object): Promise<unknown> => call('fork_checkpoint', { checkpoint_id: run, ...more });
-  expect(await fork({ answers: { breaks: 'happened' } })).toMatchObject(refused(/cairn fork/));
+  expect(await fork({ answer: { breaks: 'happened' } })).toMatchObject(refused(/cairn fork/));
   expect(await fork({ set: { 'outputs.breaks': { exit_code: 0 } } })).toMatchObject(refused(/cairn fork/));
   expect(await call('delete_checkpoint', { checkpoint_id: id })).toMatchObject(refused(/cairn rm /));
   expect(await call('get_run', { run_id: run })).toMatchObject({ status: 'paused' });

@@ -191,10 +191,10 @@ describe('runs', () => {
     expect(answer.isError).toBeUndefined();
     const preview = { checkpoint_id: answer['checkpoint_id'] };
     expect(await tools.call('preview_resume', preview)).toMatchObject({
-      blocks: [{ block: 'breaks', prediction: 'in doubt' }, { because: 'breaks' }, { because: 'breaks' }],
+      rows: [{ node: ['breaks'], prediction: 'in doubt' }, { because: 'breaks' }, { because: 'breaks' }],
     });
     expect(await tools.call('preview_resume', { ...preview, retry: true })).toMatchObject({
-      blocks: [{ block: 'breaks', prediction: 'runs again' }, { because: 'breaks' }, { because: 'breaks' }],
+      rows: [{ node: ['breaks'], prediction: 'runs again' }, { because: 'breaks' }, { because: 'breaks' }],
     });
   });
 
@@ -262,8 +262,8 @@ describe('runs', () => {
       isError: true,
       code: 'RUN_CANCELLED',
     });
-    const { runs } = await tools.call('list_runs', { status: ['cancelled'], workflow: 'gated' });
-    expect(runs).toMatchObject([{ run_id: run, workflow: 'gated', status: 'cancelled' }]);
+    const { runs } = await tools.call('list_runs', { status: ['cancelled'], graph: 'gated' });
+    expect(runs).toMatchObject([{ run_id: run, graph_id: 'gated', status: 'cancelled' }]);
     writeFileSync(openFile, '');
     expect(await tools.call('fork_checkpoint', { checkpoint_id: `${String(run)}@1` })).toMatchObject({
       status: 'success',
@@ -273,9 +273,9 @@ describe('runs', () => {
   });
 
   test('M8 list_workers says who is alive, and how many runs are ready for one', async () => {
-    const { workers, ready } = await tools.call('list_workers', { all: true });
+    const { workers, backlog } = await tools.call('list_workers', { all: true });
     expect(workers).toEqual([]);
-    expect(ready).toBe(0);
+    expect(backlog).toEqual({ ready: 0 });
   });
 
   test('M7 an unknown argument is named, with what was meant', async () => {
@@ -305,15 +305,15 @@ describe('runs', () => {
     const { run_id: run } = await tools.call('execute_workflow', { workflow: 'greet', inputs: { who: 'you' } });
     const branch = { checkpoint_id: `${String(run)}@0`, set: { 'input.who': 'all' } };
     const preview = await tools.call('preview_resume', branch);
-    expect(preview['blocks']).toMatchObject([
-      { block: 'greeting', prediction: expect.any(String) as string },
-      { block: 'loud', effect: 'external', prediction: expect.any(String) as string },
-      { block: 'outputs' },
+    expect(preview['rows']).toMatchObject([
+      { node: ['greeting'], prediction: expect.any(String) as string },
+      { node: ['loud'], effect: 'external', prediction: expect.any(String) as string },
+      { node: ['outputs'] },
     ]);
     const fork = await tools.call('fork_checkpoint', branch);
     expect(fork).toMatchObject({ status: 'success', outputs: { said: expect.stringContaining('all') as string } });
     expect(fork['run_id']).not.toBe(run);
-    const diff = await tools.call('diff_checkpoints', { from: run, to: fork['run_id'] });
+    const diff = await tools.call('diff_checkpoints', { a: run, b: fork['run_id'] });
     expect(diff['values']).toEqual(
       expect.arrayContaining([{ path: ['input', 'who'], before: 'you', after: 'all' }]) as unknown[],
     );

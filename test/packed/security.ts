@@ -106,7 +106,7 @@ await graph.close?.();
     const call = await at.mcp();
     await call('execute_workflow', { workflow: 'w', inputs: { password: 'hunter2' }, run_id: 'r' });
     const said = ['h', 'x'].map((letter) =>
-      call('bisect_run', { run_id: 'r', when: `input.password.startsWith("${letter}")` }),
+      call('bisect_run', { checkpoint_id: 'r', when: `input.password.startsWith("${letter}")` }),
     );
     const [right, wrong] = (await Promise.all(said)).map((one) =>
       JSON.stringify(one).replace(/"[hx]"|\\"[hx]\\"/gu, ''),
@@ -242,7 +242,7 @@ export default { models: createScriptedModels(({ messages }) => (messages.length
         ['resume_workflow', { checkpoint_id: id, llm_response: 'approve' }],
         ['resume_workflow', { checkpoint_id: id, answers: { clerk: 'approve' } }],
         ['resume_workflow', { checkpoint_id: 'r', retry: true }],
-        ['fork_checkpoint', { checkpoint_id: 'r', answers: { clerk: 'approve' } }],
+        ['fork_checkpoint', { checkpoint_id: 'r', answer: { clerk: 'approve' } }],
         ['fork_checkpoint', { checkpoint_id: 'r', set: { 'outputs.clerk': { response: { content: 'x' } } } }],
         ['delete_checkpoint', { checkpoint_id: id }],
       ] as const;

@@ -223,7 +223,7 @@ test('P6 over MCP a costly text is refused and other calls are answered before',
     const order: string[] = [];
     const costly = Promise.all(
       [
-        call('convert_workflow', { workflow_text: chain(40_000), to: 'yaml' }),
+        call('convert_workflow', { text: chain(40_000), to: 'yaml' }),
         ...(isProving ? [call('execute_inline_workflow', { workflow_yaml: chain(40_000) })] : []),
       ].map(async (asked) => {
         const answer = JSON.stringify(await asked);

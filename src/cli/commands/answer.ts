@@ -8,7 +8,7 @@ import { findWait, isAnswerable, nodeNameOf } from '../../operations/waits/find-
 import { readQuestions } from '../../operations/waits/list-waits.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
-import { allowField, type Command, type Session, ofOperation } from '../session.ts';
+import { allowField, type Command, type Session, ofOperation, printNext } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { readAssignment } from '../parse.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -86,8 +86,8 @@ async function giveAnswers(
   return goOnWith(session, runId, resume);
 }
 
-function goOnWith({ screen, isJson, commandLine }: Session, runId: string, resume: boolean): string {
-  if (!resume && !isJson) screen.print(`Go on: ${screen.paint('good', commandLine('resume', runId))}`);
+function goOnWith(session: Session, runId: string, resume: boolean): string {
+  if (!resume && !session.isJson) printNext(session, answerWait.next?.({ runId, waitId: '', value: undefined }));
   return runId;
 }
 

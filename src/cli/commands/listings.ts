@@ -1,11 +1,5 @@
 /** `cairn completion`: prints what shells need to complete command lines. */
-import {
-  type ListedRun,
-  listRuns,
-  shownStatusOf,
-  type ListRunsInput,
-  type ListRunsOutput,
-} from '../../operations/runs/list-runs.ts';
+import { type ListedRun, listRuns, type ListRunsInput, type ListRunsOutput } from '../../operations/runs/list-runs.ts';
 import { withReading } from '../../app/open-store/open-reading.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { type Command, noteNone, type Session, ofOperation } from '../session.ts';
@@ -85,10 +79,9 @@ const columns = [
   { title: 'AGE', isRight: true },
 ] as const;
 
-function statusOf(run: ListedRun): Cell {
-  const text = shownStatusOf(run);
+function statusOf({ status: text }: ListedRun): Cell {
   const tones = { stopped: 'warn', held: 'warn', damaged: 'bad', answered: 'good' } as const;
-  return { text, tone: text in tones ? tones[text as keyof typeof tones] : toneOf(run.status) };
+  return { text, tone: text in tones ? tones[text as keyof typeof tones] : toneOf(text) };
 }
 
 interface Listed extends ListRunsOutput {

@@ -1,7 +1,7 @@
 /** `fork`, `resume`, `signal`, `cancel`, `release`, `rm`: what is done to a run as a whole. */
 import { perform } from '../../operations/contract/perform.ts';
 import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
-import { type Command, allowField, noteNone, noteBlobs, type Session, ofOperation } from '../session.ts';
+import { type Command, allowField, noteNone, noteBlobs, type Session, ofOperation, printNext } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { earlierText } from '../../operations/format/earlier-point.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -35,14 +35,14 @@ export const forkCommand: Command<ForkRunInput> = {
       async (app) => {
         const { result, ...made } = await perform(forkRun, app, input);
         const { fork, from, earlier } = made;
-        const { screen, commandLine, isJson } = session;
+        const { screen, isJson } = session;
         if (!isJson) {
           screen.print(`forked ${printable(fork.runId)}@${fork.seq} from ${printable(from.runId)}@${from.seq}`);
           if (earlier !== undefined) screen.note(...wrap(printable(earlierText(earlier)), screen.rowWidth));
         }
         if (result !== undefined) return result;
         if (isJson) session.printJson(made);
-        else screen.print(`Run it: ${screen.paint('good', commandLine('resume', fork.runId))}`);
+        else printNext(session, forkRun.next?.(made));
         return undefined;
       },
       { resume },
@@ -87,12 +87,11 @@ export const signalCommand: Command<SignalRunInput> = {
   execute(session, input) {
     return withApp(session, async (app) => {
       const output = await perform(signalRun, app, input);
-      const { runId, name, status } = output;
-      const { screen } = session;
       if (session.isJson) session.printJson(output);
-      else screen.print(`sent ${printable(name)} to ${printable(runId)}`);
-      if (status === 'paused' && !session.isJson)
-        screen.print(`Go on: ${screen.paint('good', session.commandLine('resume', runId))}`);
+      else {
+        session.screen.print(`sent ${printable(output.name)} to ${printable(output.runId)}`);
+        printNext(session, signalRun.next?.(output));
+      }
       return 0;
     });
   },

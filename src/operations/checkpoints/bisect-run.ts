@@ -16,6 +16,8 @@ export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContex
   name: 'bisect_run',
   command: 'bisect',
   summary: 'find the first checkpoint at which a condition holds',
+  details:
+    'A condition reads status, input, scratch, artifacts, diagnostics, outputs and failures: has(failures.pay), size(outputs.list) > 3.',
   input: {
     checkpoint: {
       type: 'checkpoint',
@@ -43,6 +45,7 @@ export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContex
   isReadOnly: true,
   scope: 'read',
   route: 'GET /checkpoints/{checkpoint}/bisect',
+  tool: {},
   async run({ store, blobs, tenant }, { checkpoint, when }) {
     const place = await resolveReference(store, tenant, checkpoint);
     // A condition sees what this door shows: otherwise its answers would tell what is masked, piece by piece.

@@ -18,6 +18,7 @@ export const blameValue: Operation<BlameValueInput, BlameValueOutput, HistoryCon
   name: 'blame_value',
   command: 'blame',
   summary: 'show which checkpoint, node and attempt last wrote each part of a value',
+  details: 'A part is a key, an appended item, or a piece of a text.',
   input: {
     checkpoint: {
       type: 'checkpoint',
@@ -52,6 +53,7 @@ export const blameValue: Operation<BlameValueInput, BlameValueOutput, HistoryCon
   isReadOnly: true,
   scope: 'read',
   route: 'GET /checkpoints/{checkpoint}/blame',
+  tool: {},
   async run({ store, blobs, tenant }, { checkpoint, path, in: inside }) {
     const found = await resolveReference(store, tenant, checkpoint);
     return blame({ store, blobs }, found, parsePath(path), inside?.split('/') ?? []);

@@ -25,6 +25,7 @@ export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOut
   name: 'diff_checkpoints',
   command: 'diff',
   summary: 'show what differs between two checkpoints or runs',
+  details: 'Of one run or of two: values, nodes, open questions.',
   input: { a: side, b: { ...side, description: 'another' } },
   output: 'the paths that differ, with old and new',
   outputSchema: objectOf(
@@ -43,6 +44,7 @@ export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOut
   isReadOnly: true,
   scope: 'read',
   route: 'GET /diff',
+  tool: {},
   async run({ store, blobs, tenant }, { a, b }) {
     const before = await resolveReference(store, tenant, a);
     const after = await resolveReference(store, tenant, b);

@@ -48,6 +48,10 @@ export interface Field {
   readonly min?: number;
   /** The most that callers elsewhere may ask for. Whoever is on this machine bears the costs and sets no bound. */
   readonly max?: number;
+  /** What stands for it where a model does not give it: a model reads all that it is told, and pays for it. */
+  readonly modelDefault?: number | boolean;
+  /** Whether what it asks for is for eyes, so that models are not offered it. */
+  readonly isForEyes?: boolean;
   /** Whether only callers on this machine may give it, since it names a file or a module of the machine or has no bound. */
   readonly isLocal?: boolean;
   /** Whether it says who acts. `perform` fills it in where the context knows, and then takes it from no caller. */
@@ -153,6 +157,15 @@ export type Scope = 'read' | 'run' | 'answer' | 'fork' | 'admin' | 'chat';
 /** A method and a path of the HTTP interface. Fields of the input stand in braces. */
 export type Route = `${'GET' | 'POST' | 'DELETE'} /${string}`;
 
+/** What may follow an operation: another one, with its input. A door says it as a command or as a call of a tool. */
+export interface Next {
+  /** Its name. */
+  readonly operation: string;
+  readonly input: { readonly run: string };
+  /** In a few words: go on. */
+  readonly why: string;
+}
+
 /** What a client may consider before it lets a model call a tool. Of what only reads: it destroys nothing, and may be repeated. */
 export interface ToolHints {
   readonly isDestructive?: boolean;
@@ -187,6 +200,8 @@ export interface Operation<Input, Output, Context = ReadContext> {
   readonly route?: Route;
   /** Set if models are offered it as a tool, which is made from this declaration. */
   readonly tool?: ToolHints;
+  /** What may follow, by what it gave. */
+  next?(output: Output): readonly Next[];
   run(context: Context, input: Input): Promise<Output>;
 }
 
@@ -203,5 +218,6 @@ export interface AnyOperation {
   readonly scope: Scope;
   readonly route?: Route;
   readonly tool?: ToolHints;
+  next?(output: unknown): readonly Next[];
   run(context: unknown, input: unknown): Promise<unknown>;
 }

@@ -1,6 +1,6 @@
 /**
  * JSON Schemas of operations' outputs, in the form that JSON interfaces show: see {@link toJson}. Each property has a description. The
- * keyword `format` marks what doors treat in a way of its own: a time, a wait, a position in a history, and an author's own text.
+ * keyword `format` marks what doors treat in a way of its own: a time, a wait, a position in a history, a whole state, and an author's own text.
  */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { outputWords } from './output-words.ts';
@@ -115,7 +115,7 @@ const stateParts: Parts = {
   outputs: told(keyed, 'what nodes gave, by node'),
   failures: keyed,
 };
-export const state: JsonSchema = objectOf(stateParts, { input: anything });
+export const state: JsonSchema = { ...objectOf(stateParts, { input: anything }), format: 'state' };
 
 export { error as recordedError };
 

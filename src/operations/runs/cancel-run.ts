@@ -26,6 +26,8 @@ export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> 
   name: 'cancel_run',
   command: 'cancel',
   summary: 'end a run; its history stays',
+  details:
+    'running: its process was asked and has yet to end it. cancelling: what follows a cancel is under way. A fork can go on from any of its checkpoints.',
   input: {
     run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
     reason: { type: 'text', description: 'why; the node that follows a cancel is told' },
@@ -37,6 +39,7 @@ export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> 
   isReadOnly: false,
   scope: 'run',
   route: 'POST /runs/{run}/cancel',
+  tool: { isDestructive: true, isIdempotent: true },
   async run(context, { run, reason, by, force }) {
     const { runId } = await findRun(context, run);
     const options = {

@@ -35,10 +35,12 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
   name: 'fork_checkpoint',
   command: 'fork',
   summary: 'make a new run that goes on from a checkpoint; the original is untouched',
+  details: 'Effects that are on record are not repeated.',
   input: {
     ...branchFields,
     runId: { type: 'text', description: 'id of the new run' },
-    run: { type: 'flag', description: 'run it at once', scope: 'run' },
+    // A model that forks wants to know what comes of it.
+    run: { type: 'flag', description: 'run it at once', scope: 'run', modelDefault: true },
     expect: expectField,
   },
   output: 'the new run',
@@ -46,6 +48,9 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
   isReadOnly: false,
   scope: 'fork',
   route: 'POST /checkpoints/{checkpoint}/forks',
+  tool: {},
+  next: ({ fork, result }) =>
+    result === undefined ? [{ operation: 'resume_run', input: { run: fork.runId }, why: 'run it' }] : [],
   /** @throws PREVIEW_CHANGED, ANSWER_RESERVED, and the errors of the engine's fork */
   async run(context, input) {
     const { from, origin, options } = await readBranch(context, input);

@@ -27,6 +27,7 @@ export const graphRuns: Operation<GraphRunsInput, GraphRunsOutput, HistoryContex
   name: 'graph_runs',
   command: 'graph',
   summary: 'show the tree of a run and its forks: where each left, and with what',
+  details: 'Each run comes before its forks.',
   input: {
     run: { type: 'run', description: 'the run, by id or its beginning', isRequired: true, isPositional: true },
   },
@@ -58,6 +59,7 @@ export const graphRuns: Operation<GraphRunsInput, GraphRunsOutput, HistoryContex
   isReadOnly: true,
   scope: 'read',
   route: 'GET /runs/{run}/forks',
+  tool: {},
   async run(context, { run }) {
     return readGraph(context, (await resolveReference(context.store, context.tenant, run)).run);
   },

@@ -19,8 +19,7 @@ import { metaOf } from '../../engine/commands/find-graph.ts';
 import { readAnsweredIds, isHeld } from '../../history/access/place.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
-import { shownStatusOf } from './list-runs.ts';
-import { toListedRun } from '../../history/read/list-runs.ts';
+import { shownStatusOf, toListedRun } from '../../history/read/list-runs.ts';
 import type { Operation, RunStanding, WorkContext } from '../contract/operation.ts';
 import { outputsOf } from './run-outputs.ts';
 import { readStandingAt } from './standing-at.ts';
@@ -67,6 +66,8 @@ export interface InspectRunOutput {
 export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContext> = {
   name: 'get_run',
   summary: 'tell where a run stands',
+  details:
+    'Nothing is advanced by it. stopped: its process died, and a resume goes on with it. queued: nobody has taken it up yet.',
   input: { run: { type: 'run', description: 'the run', isRequired: true, isPositional: true } },
   output: 'where it stands, what came of it, what it waits for',
   outputSchema: objectOf(
@@ -98,6 +99,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
   isReadOnly: true,
   scope: 'read',
   route: 'GET /runs/{run}',
+  tool: {},
   async run(context, { run: reference }) {
     const run = await findRunOf(context, reference);
     const { runId, graphId, createdAt, updatedAt, parent, claim, hasMessages } = run;

@@ -1,11 +1,22 @@
 /** The operation `ls`: lists the runs of a store, newest first. */
 import { flag, listOf, objectOf, position, text, time, whole } from '../contract/output-shapes.ts';
-import { listRuns as walkRuns, pageOfRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
+import {
+  listRuns as walkRuns,
+  pageOfRuns,
+  shownStatusOf,
+  type ListedRun as RecordedRun,
+  type ShownStatus,
+} from '../../history/read/list-runs.ts';
 import { CairnError } from '../../errors.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import type { Operation } from '../contract/operation.ts';
 
-export { shownStatusOf, type ListedRun } from '../../history/read/list-runs.ts';
+/** A run in a list, with the status by which lists are filtered. */
+export interface ListedRun extends Omit<RecordedRun, 'status'> {
+  readonly status: ShownStatus;
+}
+
+const toListed = (run: RecordedRun): ListedRun => ({ ...run, status: shownStatusOf(run) });
 
 export interface ListRunsInput {
   readonly status?: readonly string[];
@@ -67,6 +78,8 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
   name: 'list_runs',
   command: 'ls',
   summary: 'list runs, newest first',
+  details:
+    'stopped: its process died, and a resume goes on with it. queued: nobody has taken it up yet. answered: a resume takes the answer in.',
   input: {
     status: { type: 'texts', description: 'only runs with this status', choices: statuses },
     graph: { type: 'text', description: 'only runs of this graph' },
@@ -112,6 +125,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
   isReadOnly: true,
   scope: 'read',
   route: 'GET /runs',
+  tool: {},
   async run(context, { limit = defaultLimit, cursor, all = false, ...filter }) {
     const { status, graph, label, since, until } = filter;
     const query = {
@@ -123,7 +137,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
     };
     if (all) {
       const runs: ListedRun[] = [];
-      for await (const run of walkRuns(context, query)) runs.push(run);
+      for await (const run of walkRuns(context, query)) runs.push(toListed(run));
       return { runs, hasMore: false };
     }
     const page = await pageOfRuns(context, query, {
@@ -131,7 +145,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
       ...(cursor !== undefined && { cursor: openCursor(cursor, 'ls', filter) }),
     });
     return {
-      runs: page.runs,
+      runs: page.runs.map(toListed),
       hasMore: page.cursor !== undefined,
       ...(page.cursor !== undefined && { cursor: sealCursor(page.cursor, 'ls', filter) }),
     };

@@ -19,6 +19,7 @@ import { readStructure } from '../../history/explain/structures.ts';
 import type { PostMortem } from '../../history/explain/story.ts';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
 import { marksOf } from './picture-marks.ts';
+import { pageMax } from '../contract/cursor.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
 import { maskedBySchema } from '../contract/perform.ts';
 
@@ -28,6 +29,7 @@ export interface PostMortemInput {
   readonly checkpoint: string;
   readonly picture?: boolean;
   readonly limit?: number;
+  readonly skip?: number;
 }
 
 export interface PostMortemOutput extends PostMortem {
@@ -122,8 +124,15 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       isRequired: true,
       isPositional: true,
     },
-    picture: { type: 'flag', description: 'with the graph as SVG, coloured by what happened' },
-    limit: { type: 'integer', description: 'only the newest so many entries; default all' },
+    picture: { type: 'flag', description: 'with the graph as SVG, coloured by what happened', isForEyes: true },
+    limit: {
+      type: 'integer',
+      description: 'only the newest so many entries; default all',
+      min: 1,
+      max: pageMax,
+      modelDefault: 100,
+    },
+    skip: { type: 'integer', description: 'leave out so many of the newest first', min: 0 },
   },
   output: 'the visits of nodes and what happened to the run, in order',
   outputSchema: objectOf(
@@ -151,15 +160,17 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
   isReadOnly: true,
   scope: 'read',
   route: 'GET /checkpoints/{checkpoint}/story',
-  async run(context, { checkpoint, picture = false, limit }) {
+  tool: {},
+  async run(context, { checkpoint, picture = false, limit, skip = 0 }) {
     const found = await resolveReference(context.store, context.tenant, checkpoint);
     const story = await tell(context, found);
     const structure = picture ? await readStructure(context, found) : undefined;
-    const newest = limit === undefined ? story.entries : story.entries.slice(-limit);
+    const upTo = Math.max(0, story.entries.length - skip);
+    const listed = story.entries.slice(limit === undefined ? 0 : Math.max(0, upTo - limit), upTo);
     return {
       ...story,
-      entries: newest,
-      ...(limit !== undefined && { earlier: story.entries.length - newest.length, taken: takenIn(story) }),
+      entries: listed,
+      ...(limit !== undefined && { earlier: upTo - listed.length, taken: takenIn(story) }),
       ...(structure !== undefined && { svg: pictureOf(structure, marksOf(story)) }),
     };
   },

@@ -176,6 +176,7 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
   name: 'preview_resume',
   command: 'preview',
   summary: 'say what a resume or a fork would restore, replay and run; nothing is run',
+  details: 'Of the newest checkpoint without changes it is a resume, of an older one or with changes a fork.',
   input: {
     ...branchFields,
     asFork: { type: 'flag', description: 'preview a fork even of the newest checkpoint, unchanged' },
@@ -204,5 +205,6 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
   isReadOnly: true,
   scope: 'read',
   route: 'POST /checkpoints/{checkpoint}/preview',
+  tool: {},
   run: previewOf,
 };

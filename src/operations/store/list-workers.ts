@@ -23,6 +23,7 @@ export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
   name: 'list_workers',
   command: 'workers',
   summary: 'list the workers that are alive, what they serve and which runs they hold',
+  details: 'A run that is queued for long has none.',
   input: {
     all: { type: 'flag', description: 'also those that stopped or died within the last day' },
   },
@@ -47,6 +48,7 @@ export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
   isReadOnly: true,
   scope: 'read',
   route: 'GET /workers',
+  tool: {},
   async run(context, { all = false }) {
     const workers = await readWorkers(context);
     return {

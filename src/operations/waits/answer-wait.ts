@@ -37,6 +37,7 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
   isReadOnly: false,
   scope: 'answer',
   route: 'POST /runs/{run}/answer',
+  next: ({ runId }) => [{ operation: 'resume_run', input: { run: runId }, why: 'go on' }],
   /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, USAGE_INVALID several fit the name */
   async run(context, { run, wait: name, value: answer, by }) {
     const { runId, waits } = await readQuestions(context, run);

@@ -32,6 +32,7 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
   isReadOnly: false,
   scope: 'answer',
   route: 'POST /runs/{run}/answers',
+  next: ({ runId }) => [{ operation: 'resume_run', input: { run: runId }, why: 'go on' }],
   /**
    * No question is answered if it throws. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, USAGE_INVALID, ANSWER_INVALID,
    * WAIT_CLOSED, ANSWER_RESERVED

@@ -93,6 +93,7 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
   name: 'list_questions',
   command: 'inbox',
   summary: 'list open questions, how to answer them, and what else runs wait for',
+  details: 'A resume takes answers, and also goes on with the runs in answered.',
   input: {
     run: { type: 'run', description: 'only those of this run', isPositional: true },
     all: { type: 'flag', description: 'what waits for a time or a signal, too, in one list by due times' },
@@ -114,6 +115,7 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
   isReadOnly: true,
   scope: 'read',
   route: 'GET /waits',
+  tool: {},
   async run(context, { run, all = false, limit = defaultLimit, cursor }) {
     const { store, tenant } = context;
     const runId = run === undefined ? undefined : (await findRunOf(context, run)).runId;

@@ -24,6 +24,7 @@ export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> 
   name: 'send_signal',
   command: 'signal',
   summary: 'send a run a signal that it waits for, or will',
+  details: 'A paused run goes on with it when it is resumed, or when a worker takes it up.',
   input: {
     run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
     name: { type: 'text', description: 'the name of the signal', isRequired: true, isPositional: true },
@@ -35,6 +36,9 @@ export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> 
   isReadOnly: false,
   scope: 'run',
   route: 'POST /runs/{run}/signals',
+  tool: {},
+  next: ({ runId, status }) =>
+    status === 'paused' ? [{ operation: 'resume_run', input: { run: runId }, why: 'go on' }] : [],
   /** @throws RUN_NOT_FOUND, RUN_FINISHED, SIGNAL_INVALID, ID_INVALID, VALUE_UNSTORABLE, ANSWER_RESERVED */
   async run(context, { run, name, value = null, id }) {
     const { runId, status } = await findRun(context, run);

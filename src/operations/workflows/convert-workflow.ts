@@ -30,8 +30,14 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOut
   name: 'convert_workflow',
   command: 'convert',
   summary: 'write a workflow in another dialect, and say what does not carry over',
+  details:
+    'What both dialects can say means the same; notes tell the rest, and what stands in for it. Nothing is run or saved.',
   input: {
-    source: { type: 'text', description: 'the module, or the file of the text; default: the text is no file' },
+    source: {
+      type: 'text',
+      description: 'the module, or the file of the text; default: the text is no file',
+      isLocal: true,
+    },
     text: { type: 'text', description: 'the workflow; default: source is a module that exports a graph' },
     to: { type: 'text', description: 'what is written', isRequired: true, choices: ['yaml', 'dot', 'cairn'] },
     strict: { type: 'flag', description: 'refuse if anything is lost' },
@@ -49,6 +55,7 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOut
   ),
   isReadOnly: true,
   scope: 'read',
+  tool: {},
   /** @throws GRAPH_PARSE, GRAPH_INVALID, CONVERSION_LOSSY, USAGE_INVALID */
   async run(context, { strict = false, ...input }) {
     const converted = await convert(context, input);
