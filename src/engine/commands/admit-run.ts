@@ -7,7 +7,7 @@ import type { Graph } from '../../graph/graph.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, type LoadedState } from '../../history/load/load.ts';
 import { costOf } from '../../history/load/lineage.ts';
-import { makeKeySeed, type StoredMeta } from '../../history/stored/stored-meta.ts';
+import { birthOf, makeKeySeed, type StoredMeta } from '../../history/stored/stored-meta.ts';
 import { refuseMasked } from '../../state/secrecy/refuse-masked.ts';
 import { copyValue } from '../../state/values/admit.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -138,7 +138,7 @@ export async function admitRun(
     await rootDelta(env, { tenant, runId }, root),
   );
   // A URL in this process's memory would be useless to a later process, but the path of a file is not.
-  const keySeed = await makeKeySeed(env.store, tenant, runId);
+  const keySeed = await makeKeySeed(env.store, tenant, runId, birthOf(ids, at));
   const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, { tenant, runId }, graph)), keySeed };
   const reply = await env.store.admitRun({
     tenant,

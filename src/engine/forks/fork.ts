@@ -5,7 +5,7 @@
 import { CairnError } from '../../errors.ts';
 import { decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
-import { makeKeySeed, metaOf } from '../../history/stored/stored-meta.ts';
+import { birthOf, makeKeySeed, metaOf } from '../../history/stored/stored-meta.ts';
 import { openWaitRows } from '../../history/stored/messages.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { partitions, type StateView } from '../../graph/contracts/node-contract.ts';
@@ -77,6 +77,7 @@ export async function forkRun(
     },
   ]);
   const first = encodeCheckpoint({ runKey: key, seq: from + 1 }, checksum, at, change, ops, undefined, pending);
+  const keySeed = await makeKeySeed(store, tenant, runId, birthOf(ids, at));
   const reply = await store.admitRun({
     tenant,
     runId,
@@ -84,7 +85,7 @@ export async function forkRun(
     graphId: options.graph?.id ?? run.graphId,
     graphHash,
     status: 'paused',
-    meta: encoder.encode(JSON.stringify({ ...metaOf(run), keySeed: await makeKeySeed(store, tenant, runId) })),
+    meta: encoder.encode(JSON.stringify({ ...metaOf(run), keySeed })),
     parent: { runId: owner.runId, seq: from },
     checkpoint: { seq: from + 1, at, ...first },
     waits,

@@ -120,7 +120,8 @@ export class ImportWriter {
   }
 
   /**
-   * The run's meta. A moved run keeps the seed of its idempotency keys. A copy gets its own, so that it never sends a key of the original.
+   * The run's meta. A moved run keeps the seed of its idempotency keys, and so its birth. A copy gets its own, so that it never sends a key of
+   * the original; an import that is repeated makes the same copy.
    * Whether the run is trusted is said here and not by the export.
    */
   async #metaOf(meta: string): Promise<Uint8Array> {
@@ -135,7 +136,7 @@ export class ImportWriter {
       JSON.stringify({
         ...exported,
         ...(!isTrusted && { isImported: true }),
-        ...(isCopy && { keySeed: await makeKeySeed(this.#store, tenant, runId) }),
+        ...(isCopy && { keySeed: await makeKeySeed(this.#store, tenant, runId, exported.keySeed ?? '') }),
       }),
     );
   }

@@ -1,5 +1,6 @@
 /** The meta of a run's row: what is needed to find the run's graph again and to compare it (H3). */
 import { CairnError } from '../../errors.ts';
+import type { Ids } from '../../ports/ids.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import { hashParts, getOwn, setOwn } from '../../state/values/values.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -46,9 +47,9 @@ export function listMetaBlobs(run: Pick<RunRow, 'key' | 'meta'>): ReadonlySet<st
   return new Set([structure, text].filter((hash) => hash !== undefined));
 }
 
-// The key seed of a run, from which its idempotency keys are derived: a hash of the store's identity, the tenant and the run's id. It is
-// made when the run is admitted and stored in its row. So runs with the same id in two stores or tenants never send a receiver the same
-// keys (X1). Runs from before seeds existed use their id. A fork has its own seed and reads those of its ancestors from their rows.
+// The key seed of a run, from which its idempotency keys are derived: a hash of the store's identity, the tenant, the run's id and its birth.
+// It is made when the run is admitted and stored in its row. So runs with the same id in two stores or tenants, or one after the other in
+// one, never send a receiver the same keys (X1). Runs from before seeds existed use their id. A fork has its own seed and reads those of its ancestors from their rows.
 
 const checkLength = 8;
 
@@ -56,9 +57,20 @@ function checkOf(seed: string): string {
   return hashParts(['key seed check', seed]).slice(0, checkLength);
 }
 
-/** The seed of a new run. It includes a check value, because a damaged seed would send effects again under other keys. */
-export async function makeKeySeed(store: Store, tenant: string, runId: string): Promise<string> {
-  const seed = hashParts(['key seed', await store.readIdentity(), tenant, runId]);
+/**
+ * The birth of a new run: no other run has it, though one had the same id and was removed.
+ * @param at - when the run is admitted, in epoch ms
+ */
+export function birthOf(ids: Pick<Ids, 'random'>, at: number): string {
+  return `${at} ${ids.random()}`;
+}
+
+/**
+ * The seed of a new run. It includes a check value, because a damaged seed would send effects again under other keys.
+ * @param birth - tells the run from others that had its id before
+ */
+export async function makeKeySeed(store: Store, tenant: string, runId: string, birth: string): Promise<string> {
+  const seed = hashParts(['key seed', await store.readIdentity(), tenant, runId, birth]);
   return `${seed}.${checkOf(seed)}`;
 }
 
