@@ -218,7 +218,10 @@ test('W4.5 an effect in doubt that is decided is not listed, nor counted by the 
     )?.detail;
   expect(doubts()).toBe('1: d');
   expect(folder.json('inbox')).toMatchObject({ waits: [{ kind: 'doubt' }], answered: [] });
-  expect(folder.cairn('answer', 'd', 'happened').code).toBe(0);
+  expect(folder.cairn('inbox').out).toMatch(/happened \(what it\s+gave\s+is\s+empty\s+then\)/);
+  expect(folder.cairn('answer', 'd', 'happened').out).toContain(
+    'answered w: "happened"; what it gave is recorded as empty\n',
+  );
   expect(folder.json('inbox')).toMatchObject({ waits: [], answered: [{ runId: 'd' }] });
   expect(doubts()).toBe('none');
 });

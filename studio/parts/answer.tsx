@@ -198,7 +198,8 @@ export function AnswerForm({
 }
 
 function DoubtFacts({ wait }: { readonly wait: Wait }): JSX.Element {
-  const { key, deadlineAt } = (wait.metadata ?? {}) as { readonly key?: string; readonly deadlineAt?: number };
+  // Its deadline says nothing: a doubt is opened when nobody is in the effect any more.
+  const { key } = (wait.metadata ?? {}) as { readonly key?: string };
   return (
     <div class="stack small">
       {wait.prompt !== undefined && (
@@ -220,12 +221,6 @@ function DoubtFacts({ wait }: { readonly wait: Wait }): JSX.Element {
             <dd>
               <When at={wait.openedAt} />
             </dd>
-          </>
-        )}
-        {deadlineAt !== undefined && (
-          <>
-            <dt>could act until</dt>
-            <dd>{timeOf(deadlineAt, now.value)}</dd>
           </>
         )}
         {key !== undefined && (
@@ -269,8 +264,9 @@ function DoubtAnswers({ wait, isBusy, answer, decision, onDecide }: DoubtProps):
       </div>
       {decision === 'happened' && (
         <div class="form-field">
-          <label>What it gave, as JSON, if later nodes need it</label>
+          <label>What it gave, as JSON: later nodes get it as its output</label>
           <JsonInput aria-label="What it gave" value={output} onChange={setOutput} placeholder="null" />
+          {output === undefined && <p class="quiet small">Left out, it is recorded as empty.</p>}
         </div>
       )}
       {decision !== undefined && (

@@ -7,7 +7,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readAnswer } from '../../src/engine/validate/admit-input.ts';
 import { until } from '../support/awaited.ts';
 import { builtMain } from '../support/built-package.ts';
-import { createWorkspace, serveHere, type Connection, type Filled, type Form, type Listening } from './mcp-kit.ts';
+import {
+  createWorkspace,
+  serveHere,
+  type Connection,
+  type Content,
+  type Filled,
+  type Form,
+  type Listening,
+} from './mcp-kit.ts';
 
 const several = `
 name: several
@@ -39,7 +47,15 @@ blocks:
 outputs: { said: "\${one.echoed}" }
 `;
 
-const workspace = createWorkspace({ several, steps, plain });
+const doubtful = `
+name: doubtful
+blocks:
+  - { id: breaks, type: Shell, inputs: { command: exit 3 } }
+  - { id: later, type: EchoBlock, depends_on: [breaks], inputs: { message: "\${breaks.stdout}" } }
+outputs: { said: "\${later.echoed}" }
+`;
+
+const workspace = createWorkspace({ several, steps, plain, doubtful });
 let server: Listening;
 let model: Connection;
 
@@ -272,6 +288,37 @@ describe.each([{ era: 'legacy' as const }, { era: 'modern' as const }])(
         outputs: { name: 'cairn', sure: false },
       });
       expect(forms[1]?.message).toMatch(/^the answer does not fit.*\n\nName\?$/s);
+    });
+
+    test('M13.2 an answer that does not fit twice leaves the run paused, with the reason', async () => {
+      const { forms, answer } = person({ 'Name?': Array.from({ length: 20 }, () => accept('NO')) });
+      const connection = await server.connect({ era, answer });
+      const { paused } = await ask('steps', connection);
+      expect(paused).toMatchObject({ prompt: 'Name?', questions: [{ block: 'name' }] });
+      expect(paused['message']).toMatch(/^The answer to name was refused: the answer does not fit/);
+      expect(forms.length).toBe(2);
+    });
+
+    test('M13.1 whether an effect happened is a choice of decisions with labels, and a field for what it gave', async () => {
+      const said = (content: Filled['content'] & object): Filled => ({ action: 'accept', content });
+      const { forms, answer } = person({
+        'Did it happen?': [
+          said({ answer: 'happened', output: '{"stdout":"paid"}' }),
+          said({ answer: 'fail' }),
+          said({ answer: 'fail' }),
+        ],
+      });
+      const connection = await server.connect({ era, answer });
+      const begin = async (run: string): Promise<Content> => {
+        await connection.call('execute_workflow', { workflow: 'doubtful', run_id: run });
+        return connection.call('resume_workflow', { checkpoint_id: run });
+      };
+      expect(await begin(`${era}-1`)).toMatchObject({ status: 'success', outputs: { said: 'Echo: paid' } });
+      expect(await begin(`${era}-2`)).toMatchObject({ status: 'failure' });
+      expect(forms[0]?.requestedSchema.properties).toMatchObject({
+        answer: { enum: ['happened', 'run again', 'fail'], enumNames: ['it happened', 'run it again', 'let it fail'] },
+        output: { type: 'string', description: expect.stringMatching(/recorded as empty/) as string },
+      });
     });
 
     test('M13 a person who declines leaves the run paused, and is asked each question once', async () => {

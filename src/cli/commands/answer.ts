@@ -4,7 +4,13 @@ import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import { answerWait, type AnswerWaitInput } from '../../operations/waits/answer-wait.ts';
 import { answerWaits } from '../../operations/waits/answer-waits.ts';
-import { findWait, isAnswerable, nodeNameOf } from '../../operations/waits/find-wait.ts';
+import {
+  findWait,
+  isAnswerable,
+  isEmptyHappened,
+  nodeNameOf,
+  type OpenQuestion,
+} from '../../operations/waits/find-wait.ts';
 import { readQuestions } from '../../operations/waits/list-waits.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
@@ -67,21 +73,23 @@ async function giveAnswers(
 ): Promise<string> {
   const who = person === undefined ? {} : { by: person };
   const { screen, isJson, printJson } = session;
-  const report = (name: string, value: unknown): void => {
-    if (!isJson) screen.print(`answered ${printable(name)}: ${formatInline(value)}`);
+  const report = (waitId: string, wait: OpenQuestion | undefined, value: unknown): void => {
+    if (isJson) return;
+    const name = wait === undefined ? waitId : nodeNameOf(wait);
+    const empty = wait?.kind === 'doubt' && isEmptyHappened(value) ? '; what it gave is recorded as empty' : '';
+    screen.print(`answered ${printable(name)}: ${formatInline(value)}${empty}`);
   };
   const several = await readSeveral(app, run, words);
   if (several !== undefined) {
     const output = await perform(answerWaits, app, { run, answers: several, ...who });
-    for (const { wait, waitId, value } of output.answered)
-      report(wait === undefined ? waitId : nodeNameOf(wait), value);
+    for (const { wait, waitId, value } of output.answered) report(waitId, wait, value);
     if (isJson && !resume) printJson(output);
     return goOnWith(session, output.runId, resume);
   }
   const [wait, value] = words.length === 1 ? [undefined, words[0]] : words;
   const output = await perform(answerWait, app, { run, value, ...(wait !== undefined && { wait }), ...who });
   const { runId, waitId } = output;
-  report(output.wait === undefined ? waitId : nodeNameOf(output.wait), output.value);
+  report(waitId, output.wait, output.value);
   if (isJson && !resume) printJson({ runId, waitId, node: output.wait?.node, value: output.value });
   return goOnWith(session, runId, resume);
 }

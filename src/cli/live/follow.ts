@@ -2,9 +2,10 @@
 import { watchDeadline } from '../../app/interview/interview.ts';
 import {
   choicesOf,
+  doubtDecisions,
+  happenedWith,
   isAnswerable,
   nodeNameOf,
-  type Choice,
   type OpenQuestion,
 } from '../../operations/waits/find-wait.ts';
 import { printable, printableLines } from '../../operations/format/terminal.ts';
@@ -26,12 +27,6 @@ import { type LiveView, openLiveView } from './live-view.ts';
 
 // Asks open questions in the terminal.
 
-const doubtChoices: readonly Choice[] = [
-  { value: 'happened', label: 'it happened' },
-  { value: 'run again', label: 'run it again' },
-  { value: 'fail', label: 'let it fail' },
-];
-
 /** Matches the part of a prompt that lists choices and says how to answer. It is not needed where a list is shown. */
 const wayToAnswer = /\n\n(?:Choices:\n(?:.*\n)*\n)?Respond with (?:'yes' or 'no'|the number of your choice\.)\s*$/;
 
@@ -46,7 +41,7 @@ function messageOf(wait: OpenQuestion, isList: boolean): string {
 /** A person's answer to one question; undefined if they do not want to answer, or the signal has ended the prompt. */
 async function askOne(wait: OpenQuestion, signal: AbortSignal): Promise<{ readonly value: unknown } | undefined> {
   const { confirm, isCancel, select, text } = await loadPrompts();
-  const choices = choicesOf(wait) ?? (wait.kind === 'doubt' ? doubtChoices : undefined);
+  const choices = choicesOf(wait) ?? (wait.kind === 'doubt' ? doubtDecisions : undefined);
   const message = messageOf(wait, choices !== undefined);
   const { type } = (wait.schema ?? {}) as { readonly type?: unknown };
   if (choices !== undefined && choices.length > 0) {
@@ -55,6 +50,7 @@ async function askOne(wait: OpenQuestion, signal: AbortSignal): Promise<{ readon
     const picked = await select({ message, options: [...options, ...other], signal });
     if (isCancel(picked)) return undefined;
     const choice = choices[picked];
+    if (choice !== undefined && wait.kind === 'doubt' && choice.value === 'happened') return askOutput(signal);
     if (choice !== undefined) return { value: choice.value };
   }
   if (type === 'boolean' && choices === undefined) {
@@ -71,6 +67,17 @@ async function askOne(wait: OpenQuestion, signal: AbortSignal): Promise<{ readon
   });
   // The text is interpreted later, like the text of `cairn answer`.
   return isCancel(typed) ? undefined : { value: typed ?? '' };
+}
+
+/** What an effect gave of which somebody says that it happened: later nodes get it. */
+async function askOutput(signal: AbortSignal): Promise<{ readonly value: unknown } | undefined> {
+  const { isCancel, text } = await loadPrompts();
+  const typed = await text({
+    message: 'What did it give? Later nodes get this as its output.',
+    placeholder: 'JSON or text; nothing: it is recorded as empty',
+    signal,
+  });
+  return isCancel(typed) ? undefined : { value: happenedWith(typed ?? '') };
 }
 
 export interface Asking {

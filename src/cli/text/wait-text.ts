@@ -75,7 +75,8 @@ function describeForm(wait: OpenQuestion): string | undefined {
     });
     return `${wait.matching === 'open' ? 'suggestions' : 'choices'}: ${printable(texts.join(', '))}`;
   }
-  if (wait.kind === 'doubt') return `choices: happened, run again, fail, or {"decision":"happened","output":…}`;
+  if (wait.kind === 'doubt')
+    return `choices: {"decision":"happened","output":…}, happened (what it gave is empty then), run again, fail`;
   if (wait.budget !== undefined) return `answer: how many ${printable(wait.budget.unit)} more, or stop, or fail`;
   const { validation_pattern: pattern } = (wait.metadata ?? {}) as { readonly validation_pattern?: unknown };
   const schema = (wait.schema ?? {}) as Readonly<Record<string, unknown>>;

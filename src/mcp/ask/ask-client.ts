@@ -1,5 +1,12 @@
 /** Asks the person behind a client, if the client can show forms (the protocol calls this elicitation). */
-import { choicesOf, type OpenQuestion, isAnswerable, nodeNameOf } from '../../operations/waits/find-wait.ts';
+import {
+  choicesOf,
+  doubtDecisions,
+  happenedWith,
+  type OpenQuestion,
+  isAnswerable,
+  nodeNameOf,
+} from '../../operations/waits/find-wait.ts';
 import type { WorkContext } from '../../operations/contract/operation.ts';
 import { isForPeople } from '../../operations/runs/reserved-answers.ts';
 import { toJson } from '../../operations/contract/to-json.ts';
@@ -22,6 +29,8 @@ export interface Form {
 const field = 'answer';
 /** Extra field for an answer that is none of the suggestions. */
 const otherField = 'other';
+/** Extra field for what an effect in doubt gave, if it happened. */
+const outputField = 'output';
 
 interface AnswerSchema {
   readonly type?: string | readonly string[];
@@ -59,10 +68,30 @@ function isYesOrNo(labels: readonly string[]): boolean {
   return labels.length === 2 && labels.includes('yes') && labels.includes('no');
 }
 
+/** Whether an effect happened: a choice among the decisions, and what it gave. */
+const doubtForm: Form['requestedSchema'] = {
+  type: 'object',
+  properties: {
+    [field]: {
+      type: 'string',
+      title: 'Decision',
+      enum: doubtDecisions.map(({ value }) => value),
+      enumNames: doubtDecisions.map(({ label }) => label),
+    },
+    [outputField]: {
+      type: 'string',
+      title: 'What it gave, if it happened',
+      description: 'JSON or text, which later nodes get as its output. Left out, it is recorded as empty.',
+    },
+  },
+  required: [field],
+};
+
 /** @param remark - text before the question, such as why an answer was refused */
 export function formOf(wait: OpenQuestion, remark?: string): Form {
   const labels = choicesOf(wait)?.map(({ label }) => label);
   const message = remark === undefined ? (wait.prompt ?? '') : `${remark}\n\n${wait.prompt ?? ''}`;
+  if (wait.kind === 'doubt') return { message, requestedSchema: doubtForm };
   const answer: JsonSchema =
     labels === undefined ? fieldOf(wait.schema ?? {}) : { type: 'string', title: 'Answer', enum: labels };
   const takesOther = labels !== undefined && wait.matching === 'open' && !isYesOrNo(labels);
@@ -78,7 +107,9 @@ export function formOf(wait: OpenQuestion, remark?: string): Form {
 }
 
 /** The answer in a filled-in form; undefined if there is none. */
-export function answerIn(content: Readonly<Record<string, unknown>>): unknown {
+export function answerIn({ kind }: Pick<OpenQuestion, 'kind'>, content: Readonly<Record<string, unknown>>): unknown {
+  const output = content[outputField];
+  if (kind === 'doubt' && content[field] === 'happened' && typeof output === 'string') return happenedWith(output);
   const other = content[otherField];
   return typeof other === 'string' && other !== '' ? other : content[field];
 }
@@ -96,8 +127,10 @@ export interface Talk {
   readonly runId: string;
   /** Number of rounds so far. */
   readonly rounds: number;
-  /** Ids of waits that the person declined to answer. They are not asked again in this call. */
+  /** Ids of waits that the person declined to answer, or whose answer did not fit twice. They are not asked again in this call. */
   readonly declined: readonly string[];
+  /** Ids of waits whose answer did not fit. */
+  readonly refused: readonly string[];
 }
 
 /** Questions that a client of the newer protocol answers by repeating its whole call. */
@@ -153,9 +186,11 @@ export function createLiveInterview(show: (form: Form) => Promise<ElicitResult>)
 function readTalk(state: unknown): Talk | undefined {
   if (typeof state !== 'string') return undefined;
   try {
-    const { runId, rounds, declined } = JSON.parse(state) as Partial<Talk>;
-    if (typeof runId !== 'string' || typeof rounds !== 'number' || !Array.isArray(declined)) return undefined;
-    return { runId, rounds, declined: declined.filter((id) => typeof id === 'string') };
+    const { runId, rounds, declined, refused = [] } = JSON.parse(state) as Partial<Talk>;
+    if (typeof runId !== 'string' || typeof rounds !== 'number') return undefined;
+    if (!Array.isArray(declined) || !Array.isArray(refused)) return undefined;
+    const ids = (list: readonly unknown[]): readonly string[] => list.filter((id) => typeof id === 'string');
+    return { runId, rounds, declined: ids(declined), refused: ids(refused) };
   } catch {
     return undefined;
   }

@@ -50,11 +50,12 @@ async function takeReplies(
 ): Promise<Round> {
   const remarks = new Map<string, string>();
   const declined = [...talk.declined];
+  const refused = [...talk.refused];
   let hasMoved = false;
   for (const wait of waits) {
     const reply = replies.get(wait.waitId);
     if (reply === undefined) continue;
-    const value = reply.content === undefined ? undefined : answerIn(reply.content);
+    const value = reply.content === undefined ? undefined : answerIn(wait, reply.content);
     if (value === undefined) {
       declined.push(wait.waitId);
       continue;
@@ -63,13 +64,17 @@ async function takeReplies(
       await perform(answerWait, asPerson(context), { run: talk.runId, wait: wait.waitId, value });
       hasMoved = true;
     } catch (error) {
-      if (CairnError.is(error, 'ANSWER_INVALID')) remarks.set(wait.waitId, error.message);
+      if (CairnError.is(error, 'ANSWER_INVALID')) {
+        remarks.set(wait.waitId, error.message);
+        // Who fills a form in so that it does not fit twice would do so for ever: the run is reported as paused.
+        (refused.includes(wait.waitId) ? declined : refused).push(wait.waitId);
+      }
       // Somebody else answered first, or the question is gone, so the run must be examined again.
       else if (CairnError.is(error, 'WAIT_CLOSED', 'WAIT_NOT_FOUND', 'RUN_FINISHED')) hasMoved = true;
       else throw error;
     }
   }
-  return { talk: { ...talk, declined }, remarks, hasMoved };
+  return { talk: { ...talk, declined, refused }, remarks, hasMoved };
 }
 
 /** Asks the person the open questions. Undefined if there are none, or nobody can be asked. */
@@ -92,14 +97,18 @@ async function goOn(
 ): Promise<ToolAnswer | ToolQuestions> {
   const { context } = call;
   let { standing, talk, replies } = from;
+  let remark = words.remark;
   while (replies !== undefined) {
     if ('inputRequired' in replies) return replies;
     const round = await takeReplies(context, questionsOf(standing.waits), talk, replies);
     talk = round.talk;
+    const unfit = questionsOf(standing.waits).find(({ waitId }) => round.remarks.has(waitId));
+    if (unfit !== undefined)
+      remark = `The answer to ${nodeNameOf(unfit)} was refused: ${round.remarks.get(unfit.waitId)}.`;
     if (round.hasMoved) standing = await followRun(call, talk.runId);
     replies = await askOpen(call, standing, talk, round.remarks);
   }
-  return showStanding(context, standing, words);
+  return showStanding(context, standing, { ...words, remark: standing.status === 'paused' ? remark : words.remark });
 }
 
 /**
@@ -113,7 +122,7 @@ export async function converse(
   words: StandingWords = {},
 ): Promise<ToolAnswer | ToolQuestions> {
   const standing = await begin();
-  const talk: Talk = { runId: standing.runId, rounds: 0, declined: [] };
+  const talk: Talk = { runId: standing.runId, rounds: 0, declined: [], refused: [] };
   return goOn(call, { standing, talk, replies: await askOpen(call, standing, talk, new Map()) }, words);
 }
 

@@ -135,6 +135,20 @@ test('P14 a question of several lines is told in one, and a function without a n
   ]);
 });
 
+test('X3.5 that an effect happened without an output is told as an empty one', () => {
+  const visit = story.entries.at(-1);
+  if (visit?.kind !== 'visit') throw new Error('the story begins otherwise');
+  const saidOf = (answer: unknown): string | undefined => {
+    const doubt = { ...at(5), kind: 'doubt' as const, name: 'in doubt', prompt: 'Did it?', closedAt: at(6), answer };
+    const [words] = storyWords({ ...story, entries: [{ ...visit, questions: [doubt] }] }).entries;
+    return words?.kind === 'visit' ? words.notes.find(({ kind }) => kind === 'asked')?.text : undefined;
+  };
+  expect(saidOf('happened')).toBe('asked Did it?: answered "happened", and what it gave as empty after 1.0 s');
+  expect(saidOf({ decision: 'happened' })).toContain('what it gave as empty');
+  expect(saidOf({ decision: 'happened', output: 1 })).not.toContain('empty');
+  expect(saidOf('run again')).not.toContain('empty');
+});
+
 test('N13 what a fork took over is its outcome: of a visit with several ways, the way was decided in the fork', () => {
   const visit = story.entries.at(-1);
   if (visit?.kind !== 'visit') throw new Error('the story ends otherwise');

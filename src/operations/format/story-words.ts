@@ -3,6 +3,7 @@
  * The texts hold what runs and authors wrote as it is, so whoever shows them makes them safe for that place first.
  */
 import { commandText } from '../../errors.ts';
+import { isEmptyHappened } from '../../engine/validate/choices.ts';
 import { isLarge } from '../../dialects/dot/run/context/context-reader.ts';
 import type { ExplainedEdge } from '../../history/explain/explain-edges.ts';
 import type {
@@ -286,7 +287,7 @@ function questionText(
           : 'not needed any more'
       : answer === undefined
         ? `over${who}${waited}`
-        : `answered ${inlineValue(answer)}${who}${waited}`;
+        : `answered ${inlineValue(answer)}${kind === 'doubt' && isEmptyHappened(answer) ? ', and what it gave as empty' : ''}${who}${waited}`;
   const changed = isChanged === true ? '; changed since, so an answer to it is not used' : '';
   return `${opened} ${(prompt ?? name).replaceAll(/\s+/g, ' ').trim()}: ${end}${changed}`;
 }
