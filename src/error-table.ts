@@ -101,6 +101,7 @@ export type ErrorCode =
   | 'STORE_BUSY'
   | 'STORE_FULL'
   | 'STORE_READ_ONLY'
+  | 'STORE_DENIED'
   | 'STORE_CORRUPT'
   | 'STORE_VERSION_UNKNOWN'
   | 'STORE_CLOSED'
@@ -189,6 +190,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   STORE_BUSY: row(503, 6, 'later', 'the store {store} is locked{: |reason}', '{|hint|Try again when the other process is done.}'),
   STORE_FULL: row(507, 6, 'later', 'the store {store} has no room{: |reason}', '{|hint|Free some disk space, then do the same again.}'),
   STORE_READ_ONLY: row(503, 6, 'no', 'the store {store} is read-only{: |reason}', '{|hint|Mend the file permissions, or use another store.}'),
+  STORE_DENIED: row(503, 6, 'no', 'the store {store} denies access{: |reason}', 'Give the role the rights that it needs, then do the same again.'),
   STORE_CORRUPT: row(500, 5, 'no', 'the store {store} is damaged{: |reason}', 'Run: cairn doctor, then restore the file or export what is intact.'),
   STORE_VERSION_UNKNOWN: row(500, 5, 'no', 'the store {store} has layout version {version}, newer than {supported}', 'Use a newer version of cairn.'),
   STORE_CLOSED: row(503, 6, 'no', 'the store {store} is closed', 'Open it again.'),

@@ -115,6 +115,18 @@ describe.skipIf(typeof found === 'string')(
         expect(folder.cairn('ls').out).toMatch(/r +completed/);
         const refused = folder.cairn('rm', 'r', '--yes');
         expect([refused.code, refused.err]).toEqual([expect.any(Number), expect.stringContaining('STORE_READ_ONLY')]);
+        // Rights that are taken away are told as that, at each door, and nothing of the run is lost.
+        await server.run('revoke all on schema cairn from worker_role');
+        as('worker_role', 'w');
+        for (const line of [['ls'], ['log', 'r'], ['run', 'greet.yaml', '--input', 'who=you']]) {
+          const taken = folder.cairn(...line);
+          expect([taken.code, taken.err]).toEqual([6, expect.stringContaining('[STORE_DENIED]')]);
+        }
+        await server.run(
+          'grant usage on schema cairn to worker_role; revoke insert, update, delete on all tables in schema cairn from worker_role',
+        );
+        expect(folder.cairn('ls').out).toMatch(/r +completed/);
+        expect(folder.cairn('run', 'greet.yaml', '--input', 'who=you').err).toContain('[STORE_READ_ONLY]');
         as('support_role', 'wrong');
         const wrong = folder.cairn('ls');
         expect(wrong.err).toContain('password authentication failed');

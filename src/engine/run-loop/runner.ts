@@ -38,6 +38,7 @@ const remedies: Readonly<Partial<Record<ErrorCode, string>>> = {
   STORE_UNAVAILABLE: 'See that it can be reached',
   STORE_BUSY: 'Wait until the other process is done',
   STORE_READ_ONLY: 'Mend the file permissions',
+  STORE_DENIED: 'Give the role its rights',
 };
 
 /**

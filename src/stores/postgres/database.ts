@@ -36,6 +36,8 @@ export interface DatabaseOptions {
   readonly ownsPool: boolean;
   /** URL without secrets, for messages. */
   readonly name: string;
+  /** The schema of the store's tables. */
+  readonly schema: string;
   /** How long the first connection is tried for, in milliseconds. */
   readonly connectTimeoutMs: number;
   /** Whether statements are prepared once a connection. Not possible behind some poolers. */
@@ -101,12 +103,15 @@ const endsConnection = (state: string): boolean => state === '' || /^(08|57P|25P
 /** A statement that was prepared is not there, or there already: the pooler has changed the connection behind it. */
 const isOfPrepared = (state: string): boolean => state === '26000' || state === '42P05';
 
+/** The role may not do what was asked of it. */
+const denied = '42501';
+
 /** By the beginning of the SQLSTATE; anything else is STORE_UNAVAILABLE. */
 const codes: readonly (readonly [prefix: string, code: ErrorCode])[] = [
   ['53100', 'STORE_FULL'],
   ['53200', 'STORE_FULL'],
   ['25006', 'STORE_READ_ONLY'],
-  ['42501', 'STORE_READ_ONLY'],
+  [denied, 'STORE_DENIED'],
   ['55P03', 'STORE_BUSY'],
   ['40', 'STORE_BUSY'],
   ['XX', 'STORE_CORRUPT'],
@@ -231,9 +236,31 @@ export class Database {
           this.#prepares = false;
           continue;
         }
+        if (state === denied && (await this.#mayRead())) throw this.#readOnly(error);
         throw this.#toStoreError(error);
       }
     }
+  }
+
+  /** Whether the role may read the tables. One that may, and was refused something, may only read. */
+  async #mayRead(): Promise<boolean> {
+    const { schema } = this.#options;
+    const text = `select has_schema_privilege($1, 'usage') and has_table_privilege($2, 'select') as reads`;
+    const connection = await this.connect().catch(() => undefined);
+    if (connection === undefined) return false;
+    const values = [schema, `"${schema}".store`];
+    const rows = await this.#run<{ reads: boolean }>(connection, { text, values, prepares: false }).catch(() => []);
+    connection.release();
+    return rows[0]?.reads === true;
+  }
+
+  #readOnly(error: unknown): CairnError {
+    const data = {
+      store: this.name,
+      reason: reasonOf(error),
+      hint: 'Use a role that may write: cairn migrate grants it.',
+    };
+    return new CairnError('STORE_READ_ONLY', data, { cause: error });
   }
 
   async #run<Row>(

@@ -138,7 +138,7 @@ async function readVersion(query: Query, schema: string): Promise<number> {
  * Brings the tables of a schema to the newest layout. Processes that do so at the same time wait for one another.
  *
  * @returns the version before and after
- * @throws STORE_VERSION_UNKNOWN the tables are of a newer version; STORE_READ_ONLY the role may not make tables
+ * @throws STORE_VERSION_UNKNOWN the tables are of a newer version; STORE_READ_ONLY, STORE_DENIED the role may not make tables
  */
 export async function migrate(
   database: Database,
@@ -186,7 +186,7 @@ export async function ensureLayout(database: Database, schema: string): Promise<
   try {
     await migrate(database, schema);
   } catch (error) {
-    if (!CairnError.is(error, 'STORE_READ_ONLY')) throw error;
+    if (!CairnError.is(error, 'STORE_READ_ONLY', 'STORE_DENIED')) throw error;
     const reason = version === 0 ? `schema ${schema} has no tables` : `schema ${schema} has layout ${version}`;
     const hint = 'Run as a role that may make tables: cairn migrate';
     throw new CairnError('STORE_UNAVAILABLE', { store: database.name, reason, hint }, { cause: error });
@@ -196,7 +196,7 @@ export async function ensureLayout(database: Database, schema: string): Promise<
 /** What a role may do: `app` all that an engine needs, `viewer` only read. */
 export type PostgresRole = 'app' | 'viewer';
 
-/** Grants a role that exists what it needs of a store's schema. @throws STORE_READ_ONLY this role may not grant it; CONFIG_INVALID there is no such role */
+/** Grants a role that exists what it needs of a store's schema. @throws STORE_READ_ONLY, STORE_DENIED this role may not grant it; CONFIG_INVALID there is no such role */
 export async function grantRole(database: Database, schema: string, name: string, role: PostgresRole): Promise<void> {
   const [found] = await database.query<{ quoted: string }>(
     `select quote_ident(rolname) as quoted from pg_roles where rolname = $1`,

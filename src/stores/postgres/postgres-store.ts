@@ -121,6 +121,7 @@ function openDatabases(options: PostgresStoreOptions): {
       openPool: () => openPool(place, () => place.password ?? password(), connections),
       ownsPool: true,
       name: place.name,
+      schema: place.schema,
       connectTimeoutMs: place.connectTimeoutMs,
       prepares: !place.isPooled,
       // Statements here are short, and compiling one takes longer than running it. Behind a pooler it would be set for others.
@@ -137,6 +138,7 @@ function openDatabases(options: PostgresStoreOptions): {
           openPool: () => Promise.resolve(pool),
           ownsPool: false,
           name: `postgres:${schema}`,
+          schema,
           connectTimeoutMs: 5000,
           prepares: true,
         });

@@ -139,7 +139,8 @@ export interface ServerPromise {
 
 const codes: readonly (readonly [prefix: RegExp, code: ErrorCode])[] = [
   [/^OOM/, 'STORE_FULL'],
-  [/^(READONLY|NOPERM)/, 'STORE_READ_ONLY'],
+  [/^READONLY/, 'STORE_READ_ONLY'],
+  [/^NOPERM/, 'STORE_DENIED'],
   [/^(LOADING|BUSY|TRYAGAIN)/, 'STORE_BUSY'],
   [/^WRONGTYPE/, 'STORE_CORRUPT'],
 ];
