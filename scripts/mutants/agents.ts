@@ -158,9 +158,30 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'a workflow that acts is a tool that does not ask',
-    file: 'src/agents/block/run-agent.ts',
-    old: "isActing && asksIfActing ? 'always' : 'never'",
-    new: "'never'",
+    file: 'src/graph/effect-strength.ts',
+    old: '...(subgraph === undefined ? [] : [strengthOfGraph(subgraph)]),',
+    new: '',
+    tests: ['src/agents/block/agent-block.test.ts'],
+  },
+  {
+    name: 'an allow of an agent within is consent of the agent outside',
+    file: 'src/agents/tools/tool-box.ts',
+    old: 'return { name, definition, effect, asks: asks ||',
+    new: 'return { name, definition, effect, asks: true ||',
+    tests: ['src/agents/tools/inner-agents.test.ts'],
+  },
+  {
+    name: 'what an agent of a workflow does is not counted',
+    file: 'src/dialects/yaml/compile/describe-workflow.ts',
+    old: '    ...tools,\n',
+    new: '',
+    tests: ['src/agents/block/agent-block.test.ts'],
+  },
+  {
+    name: 'a call of a workflow that is still being read counts as harmless',
+    file: 'src/dialects/yaml/compile/describe-workflow.ts',
+    old: "...(isCall(type) && call === undefined ? [{ effect: 'external' } as const] : []),",
+    new: '',
     tests: ['src/agents/block/agent-block.test.ts'],
   },
   {

@@ -2,7 +2,12 @@
 import { isPlainObject } from '../state/values/values.ts';
 import { CairnError } from '../errors.ts';
 import type { ModelMessage } from '../graph/contracts/contracts.ts';
-import { type StateView, outcome, type NodeContext } from '../graph/contracts/node-contract.ts';
+import {
+  type StateView,
+  outcome,
+  type NodeContext,
+  type NodeImplementation,
+} from '../graph/contracts/node-contract.ts';
 import { type Computed, describeConfig, type OfState } from '../nodes/draft/node-parts.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import type { OnBudget } from '../graph/graph.ts';
@@ -258,10 +263,10 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
     );
     return opened === undefined ? answer : outcome({ output: answer, artifacts: opened.artifacts() });
   };
-  const implementation = { run, codeText: `${described.codeText}\n${box.codeText}` };
   const { callsMax, description = typeof instructions === 'string' ? instructions : 'An agent.' } = config;
-  const serverTools = servers.map((one): ToolClass => ({ name: `${one.config.server}__*`, effect: 'external' }));
-  const classes = [...toolClasses(box), ...serverTools];
+  const classes = [...toolClasses(box, allow), ...servers.map(classOfServer)];
+  const codeText = `${described.codeText}\n${box.codeText}`;
+  const implementation: NodeImplementation = { run, inside: classes, codeText };
   agentTraits.set(implementation, {
     description,
     input: promptInput,
@@ -287,6 +292,13 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
     ...(onBudget !== undefined && { onBudget }),
   };
 }
+
+/** The tools of a server are not known yet. */
+const classOfServer = ({ config: { server, allow } }: McpTools): ToolClass => ({
+  name: `${server}__*`,
+  effect: 'external',
+  asks: allow !== true && allow.length === 0,
+});
 
 function check(config: { readonly model: unknown } & AgentOptions): void {
   if (typeof config.model !== 'function') checkModels('agent', config.model);

@@ -1,13 +1,7 @@
-/** What doors know of a workflow that was read from a text, whatever its dialect; and the strongest of its effect classes. */
+/** What doors know of a workflow that was read from a text, whatever its dialect. */
 import type { EffectClass } from '../graph/contracts/node-contract.ts';
 import type { Graph, Violation } from '../graph/graph.ts';
 import type { JsonSchema, PlannedTool } from '../graph/contracts/node-type.ts';
-
-const byStrength: readonly EffectClass[] = ['pure', 'read', 'write', 'external'];
-
-export function strongestEffect(effects: readonly EffectClass[]): EffectClass {
-  return byStrength.findLast((effect) => effects.includes(effect)) ?? 'pure';
-}
 
 // A workflow read from text, in the form that all interfaces use, whatever its dialect.
 
@@ -80,7 +74,7 @@ export interface TextWorkflow {
   readonly checkpoint: CheckpointSettings;
   /** Names of the secrets that it uses. */
   readonly secrets: readonly string[];
-  /** The strongest effect of all that it does, workflows that it runs included. */
+  /** The strongest effect of all that it does, workflows that it runs and tools of its agents included. Questions do not count. */
   readonly effect: EffectClass;
   readonly graph: Graph;
   readonly warnings: readonly Violation[];

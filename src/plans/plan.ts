@@ -17,7 +17,8 @@ import type { NodeDraft } from '../graph/node-draft.ts';
 import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
 import { subgraphNode } from '../nodes/map-node.ts';
 import { schemaFault } from '../schema/json-schema.ts';
-import { agentTraits, strengthOf, type ToolClass } from '../agents/tools/tool-box.ts';
+import { agentTraits, type ToolClass } from '../agents/tools/tool-box.ts';
+import { strengthOfNode, type Strength } from '../graph/effect-strength.ts';
 
 /** One task of a plan. Its texts are data: nothing in them is evaluated. */
 export interface PlanTask {
@@ -174,12 +175,14 @@ export interface AgentPowers {
   readonly tools: readonly ToolClass[];
   /** The strongest effect class of what it may do. */
   readonly effect: EffectClass;
+  readonly strength: Strength;
 }
 
 export function powersOf(agent: PlanAgent): AgentPowers {
   const draft = draftOfAgent(agent);
   const traits = agentTraits.get(draft.implementation);
-  return { description: traits?.description, tools: traits?.tools ?? [], effect: strengthOf(draft) };
+  const strength = strengthOfNode(draft);
+  return { description: traits?.description, tools: traits?.tools ?? [], effect: strength.effect, strength };
 }
 
 /** Options of {@link compilePlan}. */

@@ -3,7 +3,8 @@ import { CairnError } from '../errors.ts';
 import type { EffectClass, NodeContext, StateView } from '../graph/contracts/node-contract.ts';
 import { stateOfRun } from '../dialects/code/approval.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
-import { isStronger, tool, type ComposedTool } from '../agents/tools/tool-box.ts';
+import { tool, type ComposedTool } from '../agents/tools/tool-box.ts';
+import { asInnerWork, isStronger } from '../graph/effect-strength.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
 import { runChild } from '../nodes/map-node.ts';
 import { approvalSchema, readApproval } from '../schema/approval-answer.ts';
@@ -129,6 +130,7 @@ export function plannedDraft(
           );
           return new PlannedRun(ctx, own).run();
         },
+        inside: Object.values(agents).map((agent) => asInnerWork(powersOf(agent).strength)),
         codeText: Object.values(agents)
           .map((agent) => ('implementation' in agent ? (agent.implementation.codeText ?? '') : ''))
           .join('\n'),

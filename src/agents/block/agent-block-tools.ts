@@ -23,11 +23,13 @@ import { mcpTools, type McpConfig, type McpTools } from '../mcp/mcp-tools.ts';
 import type { ModelSettings } from '../model/model-step.ts';
 import type { ModeName } from '../modes/text-modes.ts';
 import { NodeFailure, type EffectClass, type NodeContext } from '../../graph/contracts/node-contract.ts';
-import { type FunctionTool, actsOutside } from '../tools/tool-box.ts';
+import { type AgentTool, type FunctionTool, strengthOfTool } from '../tools/tool-box.ts';
 import { fileTools } from '../files/file-tools.ts';
 import { localFiles } from '../files/local-files.ts';
 import { shellTool } from '../shell/shell-tool.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
+import { isAct, strengthOfGraph, strengthOfWork, type Strength } from '../../graph/effect-strength.ts';
+import type { Graph } from '../../graph/graph.ts';
 
 // Reads the inputs of `Agent` and `Judge` blocks, when the file is checked and when the block runs.
 
@@ -238,41 +240,47 @@ export function plannedTools(
   blocks: ReadonlyMap<string, NodeType>,
   inputs: Inputs,
   workflow: (name: string) => CallableWorkflow | undefined,
+  pending: readonly string[] = [],
 ): readonly PlannedTool[] {
   const allow = listOf(inputs['allow']);
-  const planned = (name: string, effect: PlannedTool['effect']): PlannedTool => ({
+  const planned = (name: string, { act, unasked }: Strength, effect = act): PlannedTool => ({
     name,
     effect,
-    asks: (effect === 'write' || effect === 'external') && !allow.includes(name),
+    asks: isAct(act) && !(isAct(unasked) && allow.includes(name)),
   });
+  const strengthOf = (name: string): Strength => {
+    const known = workflow(name);
+    return known === undefined ? strengthOfWork({ effect: 'external' }) : strengthOfGraph(known.graph as Graph);
+  };
   return [
-    ...listOf(inputs['workflows']).map((name) => planned(workflowToolName(name), workflow(name)?.effect ?? 'external')),
+    ...listOf(inputs['workflows']).map((name) => planned(workflowToolName(name), strengthOf(name))),
     ...listOf(inputs['blocks']).flatMap((name) => {
       const type = blocks.get(name);
-      return type === undefined ? [] : [planned(name, effectOfBlock(type))];
+      return type === undefined
+        ? []
+        : [planned(name, strengthOfWork({ effect: effectOfBlock(type) }), effectOfBlock(type))];
     }),
-    ...ownTools(inputs).map(({ name, acts }) => planned(name, acts)),
+    ...ownTools(inputs, inputs['files'] !== undefined || pending.includes('files')).map(([name, tool]) =>
+      planned(name, strengthOfTool(tool)),
+    ),
     ...(inputs['servers'] === undefined ? [] : serverTools(inputs)),
+    ...(pending.includes('servers') ? [{ name: '*__*', effect: 'external', asks: false } as const] : []),
     ...(inputs['ask_person'] === false ? [] : [{ name: 'ask_person', effect: 'human', asks: true } as const]),
   ];
 }
 
 /** The tools for files and programs. */
-function ownTools(inputs: Inputs): readonly { readonly name: string; readonly acts: PlannedTool['effect'] }[] {
+function ownTools(inputs: Inputs, hasFiles: boolean): readonly (readonly [name: string, tool: AgentTool])[] {
   const store = localFiles({ root: '.', isReadOnly: isReadOnly.read(inputs) });
-  const files = inputs['files'] === undefined ? {} : fileTools(store);
-  const own = { ...files, ...(usesShell.read(inputs) && { shell: shellTool() }) };
-  return Object.entries(own).map(([name, tool]) => {
-    const acts = 'effect' in tool ? tool.effect : undefined;
-    return { name, acts: acts ?? (actsOutside(tool) ? 'external' : 'pure') };
-  });
+  const files = hasFiles ? fileTools(store) : {};
+  return Object.entries({ ...files, ...(usesShell.read(inputs) && { shell: shellTool() }) });
 }
 
 function serverTools(inputs: Inputs): readonly PlannedTool[] {
   return serversOf(inputs).map(({ config: { server, allow } }) => ({
     name: `${server}__*`,
     effect: 'external',
-    asks: allow !== true,
+    asks: allow === undefined || (allow !== true && allow.length === 0),
   }));
 }
 

@@ -102,6 +102,69 @@ test('B81 a workflow and a block that act ask first; approved in another process
   expect([allowed.result.status, journal.done.length]).toEqual(['completed', 1]);
 });
 
+/** An agent in a file of its own, as a tool of another. */
+const helper = (inputs: object, more = ''): string =>
+  `name: helper\nblocks: [{ id: a, type: Agent, ${more} inputs: ${JSON.stringify({ prompt: 'Go.', ask_person: false, ...inputs })} }]\n`;
+const outerOf = (name: string): string =>
+  `name: outer\nblocks: [{ id: a, type: Workflow, inputs: { workflow: ${name} } }]\n`;
+
+test.each<[string, Readonly<Record<string, string>>, string?]>([
+  ['a block', { helper: helper({ blocks: ['Effect'], allow: ['Effect'] }) }],
+  ['a workflow', { helper: helper({ workflows: ['act'], allow: ['act'] }) }],
+  ['a program', { helper: helper({ shell: true, allow: ['shell'] }) }],
+  ['a server', { helper: helper({ servers: [{ server: 's', command: 'x', allow: true }] }) }],
+  ['each item', { helper: helper({ blocks: ['Effect'], allow: ['Effect'] }, 'for_each: [1],') }],
+  ['two deep', { helper: helper({ blocks: ['Effect'], allow: ['Effect'] }), outer: outerOf('helper') }, 'outer'],
+  [
+    'an agent of an agent',
+    {
+      helper: helper({ workflows: ['inner'], allow: ['inner'] }),
+      inner: helper({ blocks: ['Effect'], allow: ['Effect'] }).replace('helper', 'inner'),
+    },
+  ],
+  [
+    'itself',
+    {
+      helper: `name: helper\nblocks: [{ id: a, type: Effect }, { id: b, type: Workflow, inputs: { workflow: helper }, condition: "false" }]`,
+    },
+  ],
+])(
+  'A6 B81 an agent of a workflow that acts without asking is asked about, and planned as what it does: %s',
+  async (_, texts, name = 'helper') => {
+    journal.done.length = 0;
+    const given = { others: { ...others, ...texts } };
+    const { result, goOn } = await run([{ calls: [{ tool: name, input: {} }] }, 'Done.'], { workflows: [name] }, given);
+    expect([result.waits.map(({ prompt }) => prompt?.split('\n')[0]), journal.done]).toEqual([
+      [`May the agent call ${name}?`],
+      [],
+    ]);
+    const [planned] = read(textOf({ workflows: [name] }), more(given)).blocks[0]?.tools ?? [];
+    expect(planned).toEqual({ name, effect: expect.stringMatching(/write|external/), asks: true });
+    expect((await goOn('refuse')).status).toBe('completed');
+    const [allowed] = read(textOf({ workflows: [name], allow: [name] }), more(given)).blocks[0]?.tools ?? [];
+    expect(allowed).toEqual({ ...planned, asks: false });
+  },
+);
+
+test('A6 B81 what an agent within asks about itself is asked about there, with its arguments', async () => {
+  journal.done.length = 0;
+  const given = { others: { ...others, helper: helper({ blocks: ['Effect'] }) } };
+  const script = [
+    { calls: [{ tool: 'helper', input: {} }] },
+    { calls: [{ tool: 'Effect', input: { value: 1 } }] },
+    'A.',
+    'B.',
+  ];
+  const { result, goOn } = await run(script, { workflows: ['helper'] }, given);
+  expect(result.waits.map(({ prompt }) => prompt)).toEqual([expect.stringContaining('May the agent call Effect?\n')]);
+  expect(read(textOf({ workflows: ['helper'], allow: ['helper'] }), more(given)).blocks[0]?.tools?.[0]).toEqual({
+    name: 'helper',
+    effect: 'write',
+    asks: true,
+  });
+  expect([(await goOn('approve')).status, journal.done.length]).toEqual(['completed', 1]);
+});
+
 test('B81 a workflow acts also where it does so for each item, by a computed name, or as a pipeline, and then asks first', async () => {
   const acting: Readonly<Record<string, string>> = {
     ...others,

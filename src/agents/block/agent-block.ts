@@ -67,7 +67,7 @@ export function agentBlock(nodeTypes: readonly NodeType[]): NodeType {
     // The agent may ask a person. The effect class tells readers of the plan.
     effect: 'human',
     calls: ({ workflows }) => listOf(workflows),
-    tools: (literals, workflow) => plannedTools(blocks, literals, workflow),
+    tools: (literals, workflow, pending) => plannedTools(blocks, literals, workflow, pending),
     needs: (inputs, pending = []) => needsOf(blocks, inputs, pending),
     check: (inputs) => faultsOf(blocks, inputs),
     run: async (ctx) => {

@@ -67,15 +67,14 @@ function configOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext):
 }
 
 function toolsOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): Readonly<Record<string, AgentTool>> {
-  const { workflows, blocks: named, allow, ask_person: asksPerson = true } = ctx.inputs;
+  const { workflows, blocks: named, ask_person: asksPerson = true } = ctx.inputs;
   const tools = new Map<string, AgentTool>();
   const add = (name: string, tool: AgentTool): void => {
     if (tools.has(name)) throw new CairnError('CONFIG_INVALID', { reason: `two tools of the agent are named ${name}` });
     tools.set(name, tool);
   };
   for (const name of listOf(workflows)) {
-    const known = workflowToolName(name);
-    add(known, workflowTool(name, !listOf(allow).includes(known), ctx));
+    add(workflowToolName(name), workflowTool(name, ctx));
   }
   for (const name of listOf(named)) add(name, blockTool(blocks.get(name) as NodeType, ctx));
   if (usesShell.read(ctx.inputs)) add('shell', shellTool({ cwd: readText(ctx.inputs, 'files') ?? '.' }));
@@ -83,16 +82,13 @@ function toolsOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): 
   return Object.fromEntries(tools);
 }
 
-/** Makes a workflow a tool. Like any tool, it asks a person first if it acts on the world. */
-function workflowTool(name: string, asksIfActing: boolean, { workflow }: TypedNodeContext): AgentTool {
+function workflowTool(name: string, { workflow }: TypedNodeContext): AgentTool {
   if (workflow === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name });
-  const { graph, description, inputSchema, resultNode, effect } = workflow(name);
-  const isActing = effect === 'write' || effect === 'external';
+  const { graph, description, inputSchema, resultNode } = workflow(name);
   return {
     description: description ?? `Runs the workflow ${name}.`,
     input: inputSchema,
     node: graph as Extract<AgentTool, { node: unknown }>['node'],
     result: resultNode,
-    approval: isActing && asksIfActing ? 'always' : 'never',
   };
 }

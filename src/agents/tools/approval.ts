@@ -7,7 +7,7 @@ import { schemaDefect } from '../../schema/json-schema.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
 import { mapLeaves } from '../../nodes/draft/node-parts.ts';
 import { toJson } from '../../state/values/to-json.ts';
-import { actsOutside, type AgentTool, type Approval, type NamedTool } from './tool-box.ts';
+import { asksByDefault, type AgentTool, type Approval, type NamedTool } from './tool-box.ts';
 import type { FileAccess, ToolResultPart } from '../../graph/contracts/contracts.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import { copyValue } from '../../state/values/admit.ts';
@@ -64,17 +64,12 @@ export async function isApprovalRequested(
 export const questionName = (key: string): string => `approve ${key}`;
 
 /**
- * Whether a person must be asked before this call. By default that is so for tools that act on the world, unless the agent's `allow` names
- * them.
+ * Whether a person must be asked before this call. By default that is so for tools that act on the world without asking by themselves,
+ * unless the agent's `allow` names them.
  */
-export async function needsApproval(
-  { name, definition }: NamedTool,
-  args: unknown,
-  allow: readonly string[] | true,
-): Promise<boolean> {
-  const { approval } = definition;
-  if (approval !== undefined) return asksBefore(approval, args);
-  return actsOutside(definition) && allow !== true && !allow.includes(name);
+export async function needsApproval(tool: NamedTool, args: unknown, allow: readonly string[] | true): Promise<boolean> {
+  const { approval } = tool.definition;
+  return approval === undefined ? asksByDefault(tool, allow) : asksBefore(approval, args);
 }
 
 /**

@@ -15,6 +15,14 @@ import type {
   ModelTool,
   ProviderTool,
 } from '../../graph/contracts/contracts.ts';
+import {
+  asInnerWork,
+  isAct,
+  strengthOfGraph,
+  strengthOfNode,
+  strengthOfWork,
+  type Strength,
+} from '../../graph/effect-strength.ts';
 import { type Graph, END, START } from '../../graph/graph.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { checkToolOptions } from './check-tool.ts';
@@ -167,64 +175,39 @@ export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): A
   return definition;
 }
 
-const isAct = (effect: EffectClass): boolean => effect === 'write' || effect === 'external';
-
 /**
- * Whether a call may change the outside world, either directly or through the node that it runs. Steps inside a composed tool's function
+ * How strong a call is: the function, or all that the node or graph may do, agents in it included. Steps inside a composed tool's function
  * are not known here.
  */
-export function actsOutside(definition: AgentTool): boolean {
-  if ('run' in definition) return isAct(definition.effect ?? (definition.composed === true ? 'pure' : 'external'));
-  return 'nodeIndex' in definition.node ? hasActs(definition.node) : isActing(definition.node);
+export function strengthOfTool(definition: AgentTool): Strength {
+  if ('run' in definition)
+    return strengthOfWork({ effect: definition.effect ?? (definition.composed === true ? 'pure' : 'external') });
+  const { node } = definition;
+  return 'nodeIndex' in node ? strengthOfGraph(node) : strengthOfNode(node);
 }
 
-const hasActs = ({ nodes }: Graph): boolean => nodes.some(isActing);
+/** Whether a call may change the outside world. */
+export const actsOutside = (definition: AgentTool): boolean => isAct(strengthOfTool(definition).effect);
 
-function isActing({
-  effect,
-  subgraph,
-}: {
-  readonly effect: EffectClass;
-  readonly subgraph?: Graph | undefined;
-}): boolean {
-  return isAct(effect) || (subgraph !== undefined && hasActs(subgraph));
-}
+/**
+ * Whether a person is asked before a call, where its `approval` does not say: it does something that acts, without asking by itself, and
+ * the agent's `allow` does not name it.
+ */
+export const asksByDefault = (
+  { name, definition }: Pick<NamedTool, 'name' | 'definition'>,
+  allow: readonly string[] | true,
+): boolean => isAct(strengthOfTool(definition).unasked) && allow !== true && !allow.includes(name);
 
-/** Effect classes, from the weakest to the strongest. */
-const strengths: readonly EffectClass[] = ['pure', 'read', 'human', 'write', 'external'];
-
-/** Whether one effect class is stronger than another: may do more to the world. */
-export const isStronger = (one: EffectClass, other: EffectClass): boolean =>
-  strengths.indexOf(one) > strengths.indexOf(other);
-
-const strongest = (classes: readonly EffectClass[]): EffectClass =>
-  classes.reduce((most, one) => (isStronger(one, most) ? one : most), 'pure');
-
-/** What tells how strong a node is. */
-interface ActingNode {
-  readonly effect: EffectClass;
-  readonly implementation: NodeImplementation;
-  readonly subgraph?: Graph | undefined;
-}
-
-/** The strongest effect class of what a node may do: of its own, of an agent's tools, and of what is in its graph. */
-export function strengthOf({ effect, implementation, subgraph }: ActingNode): EffectClass {
-  const tools = agentTraits.get(implementation)?.tools ?? [];
-  return strongest([effect, ...tools.map((tool) => tool.effect), ...(subgraph?.nodes ?? []).map(strengthOf)]);
-}
-
-/** The tools of a box, each with the strongest effect class of its calls. Tools that a provider runs are not known here. */
-export function toolClasses(box: ToolBox): readonly ToolClass[] {
+/** The tools of a box, each with the strongest effect class of its calls. Of tools that a provider runs, the provider alone knows. */
+export function toolClasses(box: ToolBox, allow: readonly string[] | true): readonly ToolClass[] {
   const own = box.names.map((name): ToolClass => {
     const { definition } = box.find(name) as NamedTool;
-    if ('run' in definition)
-      return { name, definition, effect: definition.effect ?? (definition.composed === true ? 'pure' : 'external') };
-    const { node } = definition;
-    const nodes = 'nodeIndex' in node ? node.nodes : [node];
-    return { name, definition, effect: strongest(nodes.map(strengthOf)) };
+    const { approval = asksByDefault({ name, definition }, allow) ? 'always' : 'never' } = definition;
+    const { effect, asks = false } = asInnerWork(strengthOfTool(definition));
+    return { name, definition, effect, asks: asks || (approval !== 'never' && typeof approval !== 'function') };
   });
   const others = box.offered.filter((tool) => 'providerTool' in tool);
-  return [...own, ...others.map(({ name }): ToolClass => ({ name, effect: 'external' }))];
+  return [...own, ...others.map(({ name }): ToolClass => ({ name, effect: 'external', asks: false }))];
 }
 
 // Makes the second argument of a tool's function.
@@ -248,10 +231,12 @@ export interface AgentTraits {
   readonly callsMax?: number;
 }
 
-/** A tool's name and effect class. */
+/** A tool's name, and what a call of it does. */
 export interface ToolClass {
   readonly name: string;
   readonly effect: EffectClass;
+  /** Whether a person is asked before it acts: about the call, or in it. */
+  readonly asks: boolean;
   readonly definition?: AgentTool;
 }
 

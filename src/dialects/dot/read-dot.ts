@@ -6,16 +6,11 @@ import type { Need, NodeType, StageAgent } from '../../graph/contracts/node-type
 import { shareBudget } from '../../graph/expression/expression-budget.ts';
 import { type Permissions, refusalOf } from '../../graph/permissions/permissions.ts';
 import { compileStoreRules } from '../../state/secrecy/store-rules.ts';
+import { strengthOfGraph } from '../../graph/effect-strength.ts';
 import { wavesOf } from '../../graph/shape/loops.ts';
-import {
-  strongestEffect,
-  dialectOf,
-  type TextWorkflow,
-  type WorkflowBlock,
-  type WorkflowInput,
-} from '../text-workflow.ts';
+import { dialectOf, type TextWorkflow, type WorkflowBlock, type WorkflowInput } from '../text-workflow.ts';
 import { inputSchema } from '../yaml/file/input-schema.ts';
-import { compilePipeline } from './compile/compile-pipeline.ts';
+import { compilePipeline, effectInside } from './compile/compile-pipeline.ts';
 import { retryOf } from './compile/stage-policy.ts';
 import { savedText, parseSavedText } from './saved-text.ts';
 import { linkChildren, type LinkedChildren } from './link-children.ts';
@@ -362,10 +357,9 @@ interface Description {
   readonly faults: DotFaults;
 }
 
-/** What a stage may do. An agent's calls are steps of their own, and so are those of a child's stages. */
+/** What a stage may do, the stages of a child included. */
 function effectOf(stage: Stage, handler: StageHandler | undefined, child: TextWorkflow | undefined): EffectClass {
-  if (stage.type === 'wait.human') return 'human';
-  return handler?.effect ?? child?.effect ?? (kindOf(stage) === 'codergen.agent' ? 'external' : 'pure');
+  return stage.type === 'wait.human' ? 'human' : (child?.effect ?? effectInside(stage, handler));
 }
 
 function describe(
@@ -410,7 +404,7 @@ function describe(
     waves,
     checkpoint: {},
     secrets: [],
-    effect: strongestEffect(blocks.map(({ effect }) => effect)),
+    effect: strengthOfGraph(graph).act,
     graph,
     warnings: faults.violations,
   };

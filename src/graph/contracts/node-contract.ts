@@ -429,6 +429,13 @@ export interface ReconcileContext {
   readonly signal: AbortSignal;
 }
 
+/** Work that a node's function does beside the node's own class. */
+export interface InnerWork {
+  readonly effect: EffectClass;
+  /** Whether a person is asked before each time that it acts. Default false. */
+  readonly asks?: boolean;
+}
+
 /** The code behind a node. */
 export interface NodeImplementation {
   /** Does the work. Returns an output or an {@link Outcome}. A plain return creates no promise. */
@@ -440,6 +447,11 @@ export interface NodeImplementation {
    * throw if the state does not tell yet; it is called again when the outcome is taken. Default: any output fits.
    */
   readonly outputFault?: (output: unknown, state: StateView) => string | undefined;
+  /**
+   * What its function does beside the node's own class: in steps, in child runs that are found by a name, by the tools of a model. It says
+   * whether a person is asked before an agent may run this node. Default: nothing.
+   */
+  readonly inside?: readonly InnerWork[];
   /** Text covered by `codeHash`, as a hint that the code changed. Default: the source of `run`. */
   readonly codeText?: string;
 }

@@ -144,10 +144,12 @@ export interface NodeType {
   /**
    * The tools that the node lets models call, by the inputs that are written out. Default: none.
    * @param workflow - returns a workflow that the node may run, or undefined if it is not there or is still being read
+   * @param pending - the inputs that are given, and whose value is not known yet
    */
   readonly tools?: (
     literals: Inputs,
     workflow: (name: string) => CallableWorkflow | undefined,
+    pending?: readonly string[],
   ) => readonly PlannedTool[];
   /**
    * Whether its function has steps of its own, so that it cannot run as a single step for each item. Class `human` implies it. Default

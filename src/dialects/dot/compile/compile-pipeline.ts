@@ -12,7 +12,7 @@ import {
   type GraphDefinition,
   type NodeDefinition,
 } from '../../../graph/graph.ts';
-import type { StateView } from '../../../graph/contracts/node-contract.ts';
+import type { EffectClass, StateView } from '../../../graph/contracts/node-contract.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../../text-workflow.ts';
 import {
@@ -32,6 +32,7 @@ import {
   type PipelineEdge,
   type Stage,
   type Around,
+  kindOf,
 } from '../model/pipeline.ts';
 import {
   beginningOf,
@@ -196,6 +197,11 @@ function outputsNode(exit: string): NodeDefinition {
   };
 }
 
+/** What the function of a stage does, in its step or in the calls of its agent. */
+export function effectInside(stage: Stage, handler: StageHandler | undefined): EffectClass {
+  return handler?.effect ?? (kindOf(stage) === 'codergen.agent' ? 'external' : 'pure');
+}
+
 /** Nodes and edges of one graph: of the run itself, or of the branches of a parallel stage. */
 class GraphParts {
   readonly nodes: NodeDefinition[] = [];
@@ -268,10 +274,13 @@ class GraphParts {
       type: stage.type,
       config: { attributes: Object.fromEntries(stage.attributes.entries().filter(([name]) => name !== 'class')) },
       effect: stage.type === 'wait.human' ? 'human' : graph === undefined ? 'pure' : 'read',
-      implementation: stageImplementation(handler, parts, {
-        isBuiltIn:
-          (builtIn.has(stage.type) && handlerOf(stage) === handler) || graph !== undefined || stage.type === 'start',
-      }),
+      implementation: {
+        ...stageImplementation(handler, parts, {
+          isBuiltIn:
+            (builtIn.has(stage.type) && handlerOf(stage) === handler) || graph !== undefined || stage.type === 'start',
+        }),
+        inside: [{ effect: effectInside(stage, handler) }],
+      },
       place: placeOf(stage.at),
       ...(graph !== undefined && { subgraph: graph }),
       ...budgetPolicies(stage),

@@ -110,6 +110,8 @@ export type Withheld = (need: Need) => string | undefined;
 export interface InputTemplates {
   /** The literal inputs, by the field's own name. */
   readonly literals: Inputs;
+  /** Names of the inputs that are computed. */
+  readonly pending: readonly string[];
   readonly secrets: readonly string[];
   /**
    * Computes and checks all inputs, before anything has an effect.
@@ -179,7 +181,8 @@ export function readInputTemplates(
       fix: fault.fix,
     });
   checkNeeds(faults, type, { literals: frozen, computed }, secrets, at, withheld);
-  return { literals: frozen, secrets, resolve: createResolve(type, frozen, computed, withheld) };
+  const pending = computed.map(({ name }) => name);
+  return { literals: frozen, pending, secrets, resolve: createResolve(type, frozen, computed, withheld) };
 }
 
 function canonicalNames(type: NodeType): ReadonlyMap<string, string> {

@@ -136,7 +136,7 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
   around.onRead(file);
   const order = orderBlocks(faults, file.blocks);
   const inputs = inputsOf(faults, file, around.types);
-  const { children, callable, callsComputed } = linkChildren(faults, order, around);
+  const { children, callable } = linkChildren(faults, order, around);
   const workflow: WorkflowParts & { readonly timed: Set<string> } = {
     name: file.name,
     shapes: new Map(
@@ -192,8 +192,6 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
       inputs,
       blocks,
       children,
-      // Which workflow a computed name stands for is not known, nor what it does.
-      effect: callsComputed ? 'external' : undefined,
       violations: faults.violations,
       checkpoint: around.checkpoint,
     }),
@@ -232,14 +230,11 @@ interface Linked {
   readonly children: ReadonlyMap<string, TextWorkflow>;
   /** The workflows that blocks may choose from, by name. */
   readonly callable: ReadonlyMap<string, CallableWorkflow>;
-  /** Whether a block computes the name of the workflow that it runs. */
-  readonly callsComputed: boolean;
 }
 
 function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): Linked {
   const children = new Map<string, TextWorkflow>();
   const callable = new Map<string, CallableWorkflow>();
-  let callsComputed = false;
   for (const block of order.blocks.values()) {
     const type = around.types.get(block.type);
     // A block that chooses a workflow need not run any, so its calls count as skippable.
@@ -251,13 +246,12 @@ function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): 
     if (!isCall(type) || typeof name !== 'string') continue;
     if (isComputed(block)) {
       around.noteComputed();
-      callsComputed = true;
       continue;
     }
     const child = around.linkLiteral(name, faults, { block, isSkippable: order.isSkippable(block.id) });
     if (child !== undefined) children.set(block.id, child);
   }
-  return { children, callable, callsComputed };
+  return { children, callable };
 }
 
 /** Whether the name of the workflow that a block runs is computed. */

@@ -1,6 +1,6 @@
 /** Describes a workflow for all interfaces: its inputs and outputs, its blocks, their order and their effects. */
 import type { NodeDefinition, Graph, Violation } from '../../../graph/graph.ts';
-import type { EffectClass, NodeImplementation } from '../../../graph/contracts/node-contract.ts';
+import type { EffectClass, InnerWork, NodeImplementation } from '../../../graph/contracts/node-contract.ts';
 import type { CallableWorkflow, NodeType, PlannedTool } from '../../../graph/contracts/node-type.ts';
 import { blockImplementation } from '../block-nodes/block-node.ts';
 import {
@@ -16,14 +16,9 @@ import { itemsFault, forEachEffect, forEachImplementation, isIdempotent } from '
 import { readInputTemplates } from '../block-nodes/block-scope.ts';
 import { noScope, type TemplateReader } from '../block-nodes/template-reader.ts';
 import type { Template } from '../expression/template.ts';
+import { strengthOfGraph } from '../../../graph/effect-strength.ts';
 import { groupByWave } from '../../../graph/shape/loops.ts';
-import {
-  type CheckpointSettings,
-  type TextWorkflow,
-  type WorkflowBlock,
-  type WorkflowInput,
-  strongestEffect,
-} from '../../text-workflow.ts';
+import type { CheckpointSettings, TextWorkflow, WorkflowBlock, WorkflowInput } from '../../text-workflow.ts';
 import type { BlockOrder } from './workflow-names.ts';
 
 // Compiles a block of a file to a node of the graph.
@@ -50,8 +45,8 @@ export interface CompiledBlock {
   readonly effect: EffectClass;
   /** Whether a repetition with the same key has no second effect. */
   readonly isIdempotent: boolean;
-  /** The tools that its models may call. Only called for a block without faults. */
-  readonly tools: () => readonly PlannedTool[];
+  /** The tools that its models may call. */
+  readonly tools: readonly PlannedTool[];
 }
 
 /** Reads a block's texts, checks everything that can be checked, and makes its node. Every fault is reported. */
@@ -72,12 +67,27 @@ export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurro
   const effect = effectOf(parts);
   checkEffect(faults, parts, effect);
   const timeoutMs = timeoutOf(faults, parts, effect);
+  const tools = faults.hasErrors ? [] : (type.tools?.(inputs.literals, around.callable, inputs.pending) ?? []);
   return {
-    node: defineNode(parts, effect, timeoutMs, around.place),
+    node: defineNode(parts, { effect, timeoutMs, inside: insideOf(parts, effect, tools), place: around.place }),
     effect,
     isIdempotent: isIdempotent(parts, effect),
-    tools: () => type.tools?.(inputs.literals, around.callable) ?? [],
+    tools,
   };
+}
+
+/** What a block may do beside its own class, and beside what is in the workflow that it is known to run. */
+function insideOf(
+  { file, type, call }: BlockParts,
+  effect: EffectClass,
+  tools: readonly PlannedTool[],
+): readonly InnerWork[] {
+  return [
+    ...(file.forEach === undefined ? [] : [{ effect }]),
+    // What a computed name stands for is not known, nor what a workflow does that is still being read.
+    ...(isCall(type) && call === undefined ? [{ effect: 'external' } as const] : []),
+    ...tools,
+  ];
 }
 
 function readFileOutputs(
@@ -169,12 +179,14 @@ function timeoutOf(faults: Faults, { file, type, inputs }: BlockParts, effect: E
   return undefined;
 }
 
-function defineNode(
-  parts: BlockParts,
-  effect: EffectClass,
-  timeoutMs: number | undefined,
-  place: string,
-): NodeDefinition {
+interface NodeSettings {
+  readonly effect: EffectClass;
+  readonly timeoutMs: number | undefined;
+  readonly inside: readonly InnerWork[];
+  readonly place: string;
+}
+
+function defineNode(parts: BlockParts, { effect, timeoutMs, inside, place }: NodeSettings): NodeDefinition {
   const { file, type, call, condition, workflow } = parts;
   const isEach = file.forEach !== undefined;
   return {
@@ -184,7 +196,7 @@ function defineNode(
     config: configOf(parts, effect, timeoutMs),
     effect: isEach ? forEachEffect(effect) : effect,
     join: 'all',
-    implementation: implementationOf(parts, effect, timeoutMs),
+    implementation: { ...implementationOf(parts, effect, timeoutMs), inside },
     place,
     ...(file.continuesOnError && !isEach && { onFailure: 'skip-dependents' }),
     ...(call !== undefined && { subgraph: call.graph }),
@@ -239,8 +251,6 @@ interface Parts {
   readonly inputs: readonly WorkflowInput[];
   readonly blocks: ReadonlyMap<string, CompiledBlock>;
   readonly children: ReadonlyMap<string, TextWorkflow>;
-  /** An effect beside those of its blocks and children. */
-  readonly effect: EffectClass | undefined;
   readonly violations: readonly Violation[];
   /** The settings that apply where the file has none. */
   readonly checkpoint: CheckpointSettings;
@@ -273,7 +283,7 @@ export function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Parts)
     waves: groupByWave(ids, order.waves),
     checkpoint: { ...checkpoint, ...file.checkpoint },
     secrets: [...new Set([file, ...children.values()].flatMap(({ secrets }) => secrets))].sort(),
-    effect: strongestEffect([...blocks.values(), ...children.values(), parts].flatMap(({ effect }) => effect ?? [])),
+    effect: strengthOfGraph(graph).act,
     graph,
     warnings: violations,
   };
@@ -281,11 +291,10 @@ export function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Parts)
 
 function describeBlock(
   file: BlockFile,
-  { effect, isIdempotent, tools: toolsOf }: CompiledBlock,
+  { effect, isIdempotent, tools }: CompiledBlock,
   child: TextWorkflow | undefined,
   wave: number,
 ): WorkflowBlock {
-  const tools = toolsOf();
   return {
     id: file.id,
     type: file.type,
