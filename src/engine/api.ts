@@ -16,7 +16,7 @@ import type { Ids } from '../ports/ids.ts';
 import type { Models } from '../ports/model.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
-import type { Schedule } from '../ports/schedule.ts';
+import type { StartSchedule } from '../ports/schedule.ts';
 import type { NextRequest, Store } from '../ports/store.ts';
 import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
@@ -92,7 +92,7 @@ export interface StartOptions {
   /** What the run may spend, by unit. It replaces the graph's budget. */
   readonly budget?: Amounts;
   /** Queue, priority and due time, for workers that pick up detached runs. */
-  readonly schedule?: Schedule;
+  readonly schedule?: StartSchedule;
   /** W3C trace context that the run belongs to; recorded. Default: the telemetry's current one. */
   readonly traceparent?: string;
 }

@@ -127,7 +127,10 @@ export interface MapNodeConfig<
   readonly key?: (item: MapItem<Item>) => string;
   /** Does the work of one item: see {@link MapWork}. */
   readonly each: MapWork<Item, Result>;
-  /** How many items may run at once. An item that waits does not count. Default 8. */
+  /**
+   * How many items may run at once. An item that waits (for an answer, a signal, a time) does not count; one that is tried again within
+   * seconds does, until it ends. Default 8.
+   */
   readonly concurrency?: number;
   /** Effect class of each item's step. Default `pure`. The node itself is `pure` if its items are, else `read`. */
   readonly effectClass?: EffectClass;

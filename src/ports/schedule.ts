@@ -12,6 +12,9 @@ export interface Schedule {
   readonly dueAt?: number;
 }
 
+/** What a run may be started with: nothing shares a queue by keys yet, so a key is refused and not ignored. */
+export type StartSchedule = Omit<Schedule, 'key'>;
+
 /** A run's schedule with defaults filled in. */
 export interface RunSchedule extends Schedule {
   readonly queue: string;
@@ -49,4 +52,9 @@ export function isSchedule(value: unknown): value is Schedule {
   return Object.entries(value).every(
     ([name, part]) => Object.hasOwn(parts, name) && parts[name as keyof Schedule](part),
   );
+}
+
+/** Whether a run may be started with it. */
+export function isStartSchedule(value: unknown): value is StartSchedule {
+  return isSchedule(value) && value.key === undefined;
 }

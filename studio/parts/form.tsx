@@ -152,27 +152,30 @@ interface JsonInputProps {
 
 /** A value as JSON. What is not JSON yet is marked, and not taken. */
 export function JsonInput({ value, onChange, ...rest }: JsonInputProps): JSX.Element {
-  const [text, setText] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)));
-  const [isBad, setBad] = useState(false);
+  // What was typed stands as long as the value is what it says; a value that comes from elsewhere, such as a default, is shown.
+  const [typed, setTyped] = useState<{ readonly text: string; readonly value: unknown; readonly isBad?: true }>();
+  const own = typed !== undefined && typed.value === value ? typed : undefined;
+  const text = own?.text ?? (value === undefined ? '' : JSON.stringify(value, null, 2));
   return (
     <>
       <textarea
         {...rest}
         class="field"
         spellcheck={false}
-        aria-invalid={isBad}
+        aria-invalid={own?.isBad === true}
         value={text}
         onInput={({ currentTarget }) => {
-          setText(currentTarget.value);
+          const { value: text } = currentTarget;
           try {
-            onChange(currentTarget.value.trim() === '' ? undefined : JSON.parse(currentTarget.value));
-            setBad(false);
+            const next: unknown = text.trim() === '' ? undefined : JSON.parse(text);
+            setTyped({ text, value: next });
+            onChange(next);
           } catch {
-            setBad(true);
+            setTyped({ text, value, isBad: true });
           }
         }}
       />
-      {isBad && (
+      {own?.isBad === true && (
         <p class="tiny toned" data-tone="failed" role="status">
           This is no JSON yet; texts stand in quotes.
         </p>

@@ -1,7 +1,7 @@
 /** The studio as people use it. Where there is no Chromium, this is skipped, and says so. */
 import { createServer, type Server } from 'node:http';
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -16,6 +16,11 @@ const pictures = join(import.meta.dirname, '../../.cairn/studio-test');
 const studio = new StudioServer();
 let isThere = false;
 beforeAll(async () => {
+  mkdirSync(join(studio.folder, 'workflows'));
+  writeFileSync(
+    join(studio.folder, 'workflows', 'lists.yaml'),
+    'name: lists\ninputs: { tags: { type: list, default: [a, b] }, place: { type: dict, default: { x: 1 } } }\nblocks: [{ id: say, type: EchoBlock, inputs: { message: "${inputs.tags}" } }]\n',
+  );
   isThere = await studio.open();
 }, 60_000);
 afterAll(() => studio.close());
@@ -172,6 +177,24 @@ test('P6 two tabs of one browser share what they are signed in with; who answers
   await eve.page.getByRole('alert').waitFor();
   await eve.context.close();
 }, 60_000);
+
+test('P6 the start form shows each default that it sends, lists and objects too, and takes what is typed in their place', async (context) => {
+  if (!isThere) context.skip(absent);
+  const { page, faults } = await studio.visit('/');
+  await page.getByRole('link', { name: 'Start a run' }).first().click();
+  await page.getByRole('link', { name: /^lists/u }).click();
+  const tags = page.getByLabel('tags');
+  await expect.poll(() => tags.inputValue()).toBe(JSON.stringify(['a', 'b'], null, 2));
+  expect(JSON.parse(await page.getByLabel('place').inputValue())).toEqual({ x: 1 });
+  await tags.fill('["c", ');
+  await page.getByText('This is no JSON yet').waitFor();
+  await tags.fill('["c",  "d"]');
+  expect(await tags.inputValue()).toBe('["c",  "d"]');
+  await page.getByLabel('Id of the run').fill('lists-1');
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.getByRole('heading', { name: 'lists-1' }).waitFor();
+  expect(faults).toEqual([]);
+});
 
 test('P6 a killed server is gone on with, an effect in doubt has three answers each with what follows, and texts are texts', async (context) => {
   if (!isThere) context.skip(absent);

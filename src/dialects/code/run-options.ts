@@ -15,7 +15,7 @@ import type { CheckpointKeeper } from '../../ports/checkpoint-store.ts';
 import { type Amounts, amountsFault } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { CheckpointName } from '../../history/read/tag-checkpoint.ts';
-import { type Schedule, isSchedule } from '../../ports/schedule.ts';
+import { isStartSchedule, type StartSchedule } from '../../ports/schedule.ts';
 import type { Tools } from '../../graph/node-draft.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { nearest } from '../../graph/nearest.ts';
@@ -110,7 +110,7 @@ export interface InvokeOptions {
 export interface BeginOptions extends Omit<InvokeOptions, 'signal'> {
   readonly detach?: boolean;
   /** Queue, priority and due time, for workers that pick up a detached run. */
-  readonly schedule?: Schedule;
+  readonly schedule?: StartSchedule;
 }
 
 export interface StreamOptions extends InvokeOptions {
@@ -223,8 +223,8 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   host: { fits: has('wake'), name: 'a host' },
   wakes: { fits: (value) => [true, false, 'due'].includes(value as boolean), name: "true, false or 'due'" },
   schedule: {
-    fits: isSchedule,
-    name: '{ queue, key, priority, dueAt }: texts, a whole number and epoch ms, each of which may be left out',
+    fits: isStartSchedule,
+    name: '{ queue, priority, dueAt }: a text, a whole number and epoch ms, each of which may be left out',
   },
   signal: { fits: has('addEventListener'), name: 'an AbortSignal' },
   after: number,

@@ -101,6 +101,14 @@ test.each<readonly [string, () => unknown]>([
       [`${call} with ${Object.keys(options).join()}`, () => ran((compiled) => compiled[call]('r', options))] as const,
   ),
   ['a signal that is none', () => ran((compiled) => compiled.invoke({}, { signal: 5 }))],
+  [
+    'a key of a schedule, which does nothing',
+    () => ran((compiled) => compiled.start({}, { detach: true, schedule: { queue: 'q', key: 'ann' } })),
+  ],
+  [
+    'a key of a schedule of an engine',
+    () => ran((compiled) => compiled.engine.start(compiled.graph, {}, { detach: true, schedule: { key: 'ann' } })),
+  ],
   ['meta that is none', () => ran((compiled) => compiled.invoke({}, { meta: 5 }))],
   ['events after a word', () => ran((compiled) => compiled.events('r', { after: 'x' }))],
   ['options that are a number', () => ran((compiled) => compiled.invoke({}, 5))],

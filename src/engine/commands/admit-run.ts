@@ -1,6 +1,7 @@
 /** Admits a run: the run and its first checkpoint are durable before its id is returned (E2). */
 import { CairnError } from '../../errors.ts';
 import { decodeOrNothing } from '../../history/stored/chain.ts';
+import { isStartSchedule } from '../../ports/schedule.ts';
 import type { RunRow, AdmissionReply, RunKey } from '../../ports/store.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -118,6 +119,8 @@ export async function admitRun(
   const { limits, clock, ids, tenant } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
+  if (options.schedule !== undefined && !isStartSchedule(options.schedule))
+    throw new CairnError('CONFIG_INVALID', { path: 'schedule', reason: 'it is { queue, priority, dueAt }' });
   const tree = await newFrame(graph, input, limits, env.intake);
   // Redaction rules have put masks into the tree already, so the original input is searched for masks.
   refuseMasked(env.intake === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
