@@ -174,6 +174,7 @@ export function changeWords({ kind, node = [], step, by, status, attempt, effect
     retry: `${what} failed and is tried again`,
     intent: `${what} began${effect === 'external' ? ' to act outside' : effect === 'write' ? ' to write' : ''}${(attempt ?? 1) > 1 ? `, attempt ${attempt}` : ''}`,
     withdraw: `${what} was called off before it began`,
+    told: `${what}: its process, which had lost the run, told that it ${status === 'not begun' ? 'has not begun' : (status ?? '')}`,
     repeat: `${what} began again`,
     step: `${what} done`,
     wait: `${name} waits`,

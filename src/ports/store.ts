@@ -252,12 +252,15 @@ export interface CommitReply {
   readonly isHeld: boolean;
 }
 
-/** An answer, a signal or a cancel request, stored as a row. Posting one needs no claim (O1). */
+/** What a message says: an answer, a signal, a cancel request, or what a process that lost the run knows of an effect it announced. */
+export type MessageKind = 'answer' | 'signal' | 'cancel' | 'effect';
+
+/** A message to a run, stored as a row. Posting one needs no claim (O1). */
 export interface Message extends RunKey {
-  readonly kind: 'answer' | 'signal' | 'cancel';
+  readonly kind: MessageKind;
   /**
-   * The wait id of an answer, the unique id of a signal; of a cancel empty, or `force` if it gives up what still runs. Only the first
-   * message of each (kind, name) is accepted.
+   * The wait id of an answer, the unique id of a signal, the announcement of an effect; of a cancel empty, or `force` if it gives up what
+   * still runs. Only the first message of each (kind, name) is accepted.
    */
   readonly name: string;
   readonly body: Uint8Array;
@@ -279,7 +282,7 @@ export type MessageReply =
 /** A message that no commit has taken yet. */
 export interface MessageRow {
   readonly id: number;
-  readonly kind: 'answer' | 'signal' | 'cancel';
+  readonly kind: MessageKind;
   readonly name: string;
   readonly body: Uint8Array;
   readonly at: number;

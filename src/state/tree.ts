@@ -133,6 +133,8 @@ export interface NodeRecord extends Account {
   deadlineAt?: number;
   /** Its retry policy allows more attempts, and none was made, since the effect of the last may have happened (X3.3). */
   withheld?: true;
+  /** How its effect ended, if a process told that had lost the run. The next judge uses it up (O2.8). */
+  told?: ToldEnd;
   /** Number of attempts before the current retry budget. A resume of a failed run starts a new one (G8). */
   budgetFrom?: number;
 }
@@ -161,6 +163,12 @@ export interface SavedOutcome {
   readonly goto?: readonly string[];
   readonly verdict?: string;
 }
+
+/** How an attempt ended, as the process told that had made it and lost the run. */
+export type ToldEnd = { readonly spent?: Amounts } & (
+  | { readonly end: 'completed'; readonly outcome: SavedOutcome }
+  | { readonly end: 'failed'; readonly error: unknown; readonly applied?: 'no' | 'ended' }
+);
 
 export interface Intent {
   readonly key: string;
@@ -216,6 +224,8 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   retryAt?: number;
   /** See {@link NodeRecord.withheld}. */
   withheld?: true;
+  /** See {@link NodeRecord.told}. */
+  told?: ToldEnd;
 }
 
 export type RunStatus = 'running' | 'paused' | 'cancelling' | 'completed' | 'failed' | 'cancelled';

@@ -10,6 +10,7 @@ export class CuttingProxy {
   /** Port of the server: another one after {@link turnTo}. */
   #target: number;
   #cutsNext = false;
+  #isBarred = false;
   /** What the server says when it ends a connection of itself, in the packet of its reply. */
   #farewell: Uint8Array | undefined;
   /** What the server was sent. */
@@ -27,6 +28,10 @@ export class CuttingProxy {
   private constructor(port: number) {
     this.#target = port;
     this.#server = createServer((client) => {
+      if (this.#isBarred) {
+        client.destroy();
+        return;
+      }
       const server = connect(this.#target, '127.0.0.1');
       const end = (): void => {
         client.destroy();
@@ -84,6 +89,16 @@ export class CuttingProxy {
   turnTo(port: number): void {
     this.#target = port;
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** From now on, and until {@link admit}, the server is away: open connections are cut, and new ones too. */
+  bar(): void {
+    this.#isBarred = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  admit(): void {
+    this.#isBarred = false;
   }
 
   async close(): Promise<void> {

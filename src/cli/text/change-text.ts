@@ -27,6 +27,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   retry: ({ attempt }) => `attempt ${(attempt ?? 2) - 1} failed, tries again`,
   intent: ({ effect }) => `starts${effect === undefined ? '' : ` (${effect})`}`,
   withdraw: () => 'not started after all',
+  told: ({ status = '', by }) => `${by ?? 'its process'}, which had lost the run, told: ${status}`,
   repeat: () => 'begun again after its process ended; it declares no effect class, so it may have been done twice',
   step: ({ status }) => (status === undefined || status === 'done' ? 'step done' : `step ${status}`),
   wait: () => 'waits',

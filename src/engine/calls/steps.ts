@@ -10,7 +10,7 @@ import type { StepRecord } from '../../state/tree.ts';
 import { admitError, offloadValue } from '../validate/admit-outcome.ts';
 import { afterFailure, planRetry, announceAttempt, callAttempt } from '../effects/retry.ts';
 import { budgetMet, isBudgeted } from '../effects/begin.ts';
-import { judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
+import { type FailedAttempt, judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
 import { hashOfInput } from '../visit-records/node-record.ts';
 import { book, budgetExceeded } from '../visit-records/account.ts';
 import { StepEffort, announceUntraced, effortKeyOf, noteRepeatedStep } from '../visit-records/intent.ts';
@@ -161,15 +161,14 @@ class StepCall<T> {
     const taken = await this.#takeOver(effort);
     if (taken !== undefined) return taken.output as T;
     if (this.#core.root.released === true) announceUntraced(this.#core, effort, effort.fields()?.attempt ?? 1);
-    if (effort.fields()?.intent !== undefined) {
-      const judged = await judgeStep(this.#core, effort, this.#isCurrent);
-      if (judged !== undefined) return judged.output as T;
-    }
+    const isOpen = effort.fields()?.intent !== undefined;
+    const judged = isOpen ? await judgeStep(this.#core, effort, this.#isCurrent) : undefined;
+    if (judged !== undefined && 'output' in judged) return judged.output as T;
     noteRepeatedStep(this.#core, effort);
     // Read only now, because while the step was judged a person may have answered that it is to be retried at once.
     const { attempt = 1, retryAt = 0 } = effort.fields() ?? {};
     await this.#untilDue(attempt, retryAt);
-    return this.#attempts(effort, attempt);
+    return this.#attempts(effort, attempt, judged);
   }
 
   /** @throws NODE_CALL_REFUSED an option is unknown, or its value invalid */
@@ -192,18 +191,20 @@ class StepCall<T> {
     return taken && takeStep(this.#core, effort, this.#isCurrent, taken);
   }
 
-  async #attempts(effort: StepEffort, first: number): Promise<T> {
+  /** @param made - the first of the attempts, if another process made it, and it failed there */
+  async #attempts(effort: StepEffort, first: number, made: FailedAttempt | undefined): Promise<T> {
     const core = this.#core;
-    for (let attempt = first; ; attempt += 1) {
+    for (let [attempt, failed] = [first, made]; ; [attempt, failed] = [attempt + 1, undefined]) {
       if (!this.#isCurrent()) return never<T>();
       // The time of this slice is over: the function stops here, and the next slice runs it again from its top (HO1).
       if (core.standing.isYielding) await this.#leave();
-      const charge = await this.#underBudget(effort, attempt);
-      if (isEffect(effort)) await announceAttempt(core, effort, attempt);
+      const charge = failed === undefined ? await this.#underBudget(effort, attempt) : failed.charge;
+      if (isEffect(effort) && failed === undefined) await announceAttempt(core, effort, attempt);
       if (!this.#isCurrent()) return never<T>();
       const refused = isEffect(effort) ? undefined : refusal(core, this.#activation);
       if (refused !== undefined) return refused;
       try {
+        if (failed !== undefined) throw failed.failure;
         const result = await callAttempt(core, effort, { attempt, charge }, this.#fn);
         if (!this.#isCurrent()) return never<T>();
         return (await this.#finish(effort, attempt, result, charge)) as T;

@@ -6,7 +6,8 @@ import { type MetBudget, budgetExceeded } from '../visit-records/account.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { Charge } from '../live-run/attempt-scope.ts';
 import { type RunCore, isEffect } from '../live-run/run-core.ts';
-import { NodeEffort, announce, isLate, withdraw } from '../visit-records/intent.ts';
+import { NodeEffort, isLate, withdraw } from '../visit-records/intent.ts';
+import { announceHere } from './hand-over.ts';
 import { holdTimer } from '../live-run/timers.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
@@ -186,7 +187,7 @@ export function begin(core: RunCore, activation: Activation): void {
   if (!mayBegin(core, activation)) return;
   if (node.checkpoint === 'before' || node.checkpoint === 'both') draft.mustCommit ||= draft.isPending;
   if (isEffect(node)) {
-    const announced = announce(core, new NodeEffort(activation), activation.attempt);
+    const announced = announceHere(core, new NodeEffort(activation), activation.attempt);
     activation.withdraw = () => withdraw(core, announced);
     activation.isLate = () => isLate(core, announced);
     draft.mustCommit = true;

@@ -1,32 +1,35 @@
 /** Carries out the verdict about a step in doubt (X3). */
 import { CairnError, reasonOf } from '../../errors.ts';
-import type { Intent, StepRecord } from '../../state/tree.ts';
+import type { Intent, StepRecord, ToldEnd } from '../../state/tree.ts';
 import { offloadValue } from '../validate/admit-outcome.ts';
 import { forgetDecision, type StepEffort } from '../visit-records/intent.ts';
-import { admitStep, finishStep, recordedStep } from '../visit-records/finish-step.ts';
+import type { Charge } from '../live-run/attempt-scope.ts';
+import { book } from '../visit-records/account.ts';
+import { admitStep, failureOf, finishStep, recordedStep } from '../visit-records/finish-step.ts';
 import { setStep } from '../visit-records/step-record.ts';
 import { never, type OriginalEnd, type TakenRecord, type TakenStep, type RunCore } from '../live-run/run-core.ts';
 import { type DoubtReason, leaveAtWait, doubtWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
 import type { DoubtedEffect } from '../visit-records/settle-record.ts';
-import { judge } from './judge.ts';
+import { chargeOf, judge } from './judge.ts';
 
 /**
  * Judges a step that was started and has no result.
  *
  * @param isCurrent - returns whether the calling attempt still runs
- * @returns the step's output; undefined if the step is to run again
+ * @returns the step's output; or the end of an attempt that another process made, which failed; undefined if the step is to run again
  * @throws EFFECT_IN_DOUBT a person, or the node's `onInDoubt`, decided that it fails
  */
 export async function judgeStep(
   core: RunCore,
   effort: StepEffort,
   isCurrent: () => boolean,
-): Promise<{ readonly output: unknown } | undefined> {
+): Promise<JudgedStep | undefined> {
   const { activation, stepKey: key } = effort;
   const verdict = await judge(core, effort, activation.node.onInDoubt);
   if (!isCurrent()) return never();
   if (verdict.kind === 'run') return undefined;
+  if (verdict.kind === 'told') return takeTold(core, effort, isCurrent, verdict.told);
   if (verdict.kind === 'original') return judgeByOriginal(core, effort, isCurrent, verdict.end);
   if (verdict.kind === 'happened') {
     const { returned, by } = verdict;
@@ -39,6 +42,26 @@ export async function judgeStep(
   // The question was answered while the step was judged.
   if (recordedStep(activation, key)?.decision !== undefined) return judgeStep(core, effort, isCurrent);
   return askWhetherItHappened(core, effort, isCurrent, verdict);
+}
+
+/** An attempt of a step that another process made, and that failed there. */
+export interface FailedAttempt {
+  readonly failure: unknown;
+  readonly charge: Charge;
+}
+
+type JudgedStep = { readonly output: unknown } | FailedAttempt;
+
+async function takeTold(
+  core: RunCore,
+  effort: StepEffort,
+  isCurrent: () => boolean,
+  told: ToldEnd,
+): Promise<JudgedStep> {
+  const charge = chargeOf(effort.activation, effort, told);
+  if (told.end === 'failed') return { failure: failureOf(told), charge };
+  const note = (): void => book(core, charge);
+  return recordKnownEnd(core, effort, isCurrent, told.outcome.output, 'owner', { note });
 }
 
 /** What a person says that the effect gave, as the step's own output; or why it cannot be that. */
@@ -59,7 +82,7 @@ async function askWhetherItHappened(
   effort: StepEffort,
   isCurrent: () => boolean,
   why: DoubtReason,
-): Promise<{ readonly output: unknown } | undefined> {
+): Promise<JudgedStep | undefined> {
   const { activation, stepKey: key } = effort;
   const recorded = recordedStep(activation, key) as StepRecord;
   const { effect = effort.effect, intent, wait } = recorded;
@@ -86,7 +109,7 @@ async function judgeByOriginal(
   effort: StepEffort,
   isCurrent: () => boolean,
   end: OriginalEnd,
-): Promise<{ readonly output: unknown } | undefined> {
+): Promise<JudgedStep | undefined> {
   if (end.kind !== 'step') return never();
   return (await takeStep(core, effort, isCurrent, end.taken)) ?? judgeStep(core, effort, isCurrent);
 }

@@ -2,16 +2,26 @@
  * Judges efforts in doubt, which were started and have no recorded result. The verdict comes from a fork's original, from a person, from
  * `reconcile`, or is to retry or to ask (X3).
  */
-import type { Intent, NodeRecord } from '../../state/tree.ts';
+import type { Intent, NodeRecord, ToldEnd } from '../../state/tree.ts';
 import { decideDoubt, type DoubtDecision, type DoubtView } from '../plan/decide-doubt.ts';
-import { type Effort, type EffortFields, forgetDecision, NodeEffort } from '../visit-records/intent.ts';
+import {
+  type Effort,
+  type EffortFields,
+  forgetDecision,
+  isSameIntent,
+  NodeEffort,
+  type StepEffort,
+} from '../visit-records/intent.ts';
 import type { OriginalEnd, RunCore } from '../live-run/run-core.ts';
+import { Charge } from '../live-run/attempt-scope.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { holdTimer } from '../live-run/timers.ts';
 import { doubtDecision, openRecord } from '../visit-records/node-record.ts';
 import { CairnError } from '../../errors.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { admitOutcome, type AdmittedOutcome, asError } from '../validate/admit-outcome.ts';
+import { admitSaved } from '../validate/admit-saved.ts';
+import { failureOf } from '../visit-records/finish-step.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 import { type DoubtReason, notifyWaiting, doubtWait } from '../waits/wait.ts';
@@ -25,18 +35,25 @@ export type Verdict =
   | { readonly kind: 'original'; readonly end: OriginalEnd }
   | { readonly kind: 'run' }
   | { readonly kind: 'fail' }
+  /** How it ended, as told by the process that had begun it. */
+  | { readonly kind: 'told'; readonly told: ToldEnd }
   /** `isLookedUp`: `reconcile` was called, and found no answer. */
   | { readonly kind: 'ask'; readonly isLookedUp?: boolean };
 
 /** Judges an effort once its first owner can no longer be running it (O2). */
 export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'fail'): Promise<Verdict> {
-  const intent = effort.fields()?.intent as Intent;
+  const { intent } = effort.fields() ?? {};
+  // It was withdrawn by the process that had announced it: it has not begun.
+  if (intent === undefined) return { kind: 'run' };
   const before = await core.replay?.originalEnd(effort, intent);
   if (before !== undefined) return { kind: 'original', end: before };
-  if (await ownerGone(core, effort.activation, intent)) {
+  if (await ownerGone(core, effort, intent)) {
     const since = await core.replay?.originalEnd(effort, intent);
     if (since !== undefined) return { kind: 'original', end: since };
   }
+  const { told, intent: now } = effort.fields() ?? {};
+  if (told !== undefined) return { kind: 'told', told };
+  if (!isSameIntent(now, intent)) return judge(core, effort, onInDoubt);
   const known = verdictOf(effort, decideDoubt(doubtViewOf(effort, onInDoubt)));
   if (known !== 'reconcile') return known;
   const found = await effort.reconcile?.({ idempotencyKey: intent.key });
@@ -84,10 +101,12 @@ export function resultByPerson(effort: Effort): unknown {
 }
 
 /**
- * Waits until the first owner cannot be running the effect any more: until the attempt's deadline, unless the owner is known to be gone.
+ * Waits until the first owner cannot be running the effect any more: until the attempt's deadline, unless the owner tells how it ended, or
+ * is known to be gone.
  * @returns whether it had to wait
  */
-async function ownerGone(core: RunCore, activation: Activation, intent: Intent): Promise<boolean> {
+async function ownerGone(core: RunCore, effort: Effort, intent: Intent): Promise<boolean> {
+  const { activation } = effort;
   const { clock, ids, effectsInFlight, limits } = core.env;
   const isOwn = intent.by === ids.workerId;
   const isOwnerDead = (): boolean | undefined => (intent.by === undefined ? undefined : ids.isWorkerDead(intent.by));
@@ -95,9 +114,16 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
   // At its deadline the effect's signal is aborted, and it has a grace period to stop.
   const overInMs = intent.deadlineAt - core.clockSetBackMs - clock.now() + limits.cancelGraceMs;
   const since = clock.monotonic();
+  const isTold = (): boolean => {
+    const { told, intent: now } = effort.fields() ?? {};
+    return told !== undefined || !isSameIntent(now, intent);
+  };
   for (let hasWaited = false; ; hasWaited = true) {
     const remainingMs = overInMs - (clock.monotonic() - since);
-    if (isGone() || remainingMs <= 0) {
+    const isOver = isGone() || remainingMs <= 0;
+    // What it told just now may not have been read.
+    if (isOver && (isOwn || hasWaited) && !isTold()) await core.loop.readMessages().catch(() => {});
+    if (isOver || isTold()) {
       activation.ownerHold = undefined;
       return hasWaited;
     }
@@ -111,8 +137,13 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
     const endsUnseen = isOwn || isOwnerDead() === false;
     const delayMs = endsUnseen ? Math.min(remainingMs, limits.messagePollMs) : remainingMs;
     await new Promise<void>((resolve) => {
-      holdTimer(core, delayMs, resolve);
+      const cancel = holdTimer(core, delayMs, resolve);
+      core.whenTold.set(intent.key, () => {
+        cancel();
+        resolve();
+      });
     });
+    core.whenTold.delete(intent.key);
   }
 }
 
@@ -130,7 +161,7 @@ export function judgeNode(core: RunCore, activation: Activation): void {
 
 /** Whether the verdict is a result, for which nothing needs to start. Then it is recorded even after a failure elsewhere (G8). */
 function isResult({ kind }: Verdict): boolean {
-  return kind === 'happened' || kind === 'fail';
+  return kind === 'happened' || kind === 'told' || kind === 'fail';
 }
 
 /** Carries out a verdict. */
@@ -142,6 +173,7 @@ export function applyVerdict(core: RunCore, activation: Activation, verdict: Ver
     return;
   }
   if (standing.isStopping && !(standing.mayFinish && isResult(verdict))) return agenda.forget(activation);
+  if (verdict.kind === 'told') return settleTold(core, activation, verdict.told);
   if (verdict.kind === 'happened') return settleHappened(core, activation, verdict.returned, verdict.by);
   if (verdict.kind === 'run') {
     // A retried attempt waits until it is due, also after a crash (E6).
@@ -155,6 +187,20 @@ export function applyVerdict(core: RunCore, activation: Activation, verdict: Ver
   // The question was answered while the activation was judged.
   if (new NodeEffort(activation).fields()?.decision !== undefined) return loop.judge(activation);
   askWhetherItHappened(core, activation, verdict);
+}
+
+/** Goes on with an attempt that another process made, as that would have, with what it told of its end. */
+function settleTold(core: RunCore, activation: Activation, told: ToldEnd): void {
+  if (told.spent !== undefined) core.ledger.open(chargeOf(activation, undefined, told));
+  if (told.end === 'failed') return core.loop.attemptFailed(activation, failureOf(told));
+  void settleOutcome(core, activation, admitSaved(core, activation, told.outcome), { by: 'owner' });
+}
+
+/** What an attempt cost that another process has made. */
+export function chargeOf(activation: Activation, step: StepEffort | undefined, { spent }: ToldEnd): Charge {
+  const charge = new Charge(activation, step);
+  charge.spent = spent;
+  return charge;
 }
 
 /**

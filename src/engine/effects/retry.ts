@@ -1,8 +1,8 @@
 /** Decides whether a failed attempt is retried, and after which delay (E6). */
 import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
 import { errorSummary } from '../validate/admit-outcome.ts';
-import { type Effort, effortKeyOf, type StepEffort, announce, isLate, withdraw } from '../visit-records/intent.ts';
-import { appliedOf, isEffect, savedIntent, type RunCore, enterEffect, guardCall, never } from '../live-run/run-core.ts';
+import { type Effort, effortKeyOf, type StepEffort, isLate, withdraw } from '../visit-records/intent.ts';
+import { appliedOf, isEffect, savedIntent, type RunCore, guardCall, never } from '../live-run/run-core.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { StepContext } from '../../graph/contracts/node-contract.ts';
@@ -10,6 +10,7 @@ import { spend } from '../visit-records/account.ts';
 import { enterEvents } from '../visit-records/list-record.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { AttemptScope, callInScope, type Charge } from '../live-run/attempt-scope.ts';
+import { announceHere } from './hand-over.ts';
 import { attemptOver } from '../live-run/open-calls.ts';
 
 const defaultDelayMs = 1_000;
@@ -193,7 +194,7 @@ export async function announceAttempt(core: RunCore, effort: StepEffort, attempt
   for (;;) {
     if (isStopped()) guardCall(activation, generation, 'step');
     enterEvents(core, activation);
-    const announced = announce(core, effort, attempt);
+    const announced = announceHere(core, effort, attempt);
     agenda.gatedCount += 1;
     await core.loop.durable();
     agenda.gatedCount -= 1;
@@ -255,7 +256,7 @@ export async function callAttempt<T>(
   };
   const run = (): Promise<T> | T => callInScope(scope, () => fn(step));
   try {
-    return await Promise.race([isEffect(effort) ? runEffect(core, effort, run) : run(), isOver]);
+    return await Promise.race([isEffect(effort) ? runEffect(core, effort, charge, run) : run(), isOver]);
   } finally {
     cancel?.();
     scope.end();
@@ -294,12 +295,15 @@ class StepSignal {
   }
 }
 
-/** Counts an effect as in flight until its function ends, also when nobody waits for it any more. */
-async function runEffect<T>(core: RunCore, effort: StepEffort, run: () => Promise<T> | T): Promise<T> {
-  const leaveEffect = enterEffect(core.env.effectsInFlight, effortKeyOf(core, effort));
+/** Calls an effect's function, and notes how it ended, also when nobody waits for it any more. */
+async function runEffect<T>(core: RunCore, effort: StepEffort, charge: Charge, run: () => Promise<T> | T): Promise<T> {
+  const end = core.own.begin(effortKeyOf(core, effort));
   try {
-    return await run();
-  } finally {
-    leaveEffect();
+    const returned = await run();
+    end({ returned, spent: charge.spent });
+    return returned;
+  } catch (thrown) {
+    end({ thrown, spent: charge.spent });
+    throw thrown;
   }
 }

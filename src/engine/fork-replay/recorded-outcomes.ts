@@ -154,11 +154,11 @@ export class RecordedOutcomes {
   }
 
   #noteAnnounced(recorded: Recorded, place: string): void {
-    const { kind } = recorded.part;
+    const { kind, status } = recorded.part;
     const known = this.#announced.get(place);
     if (known !== undefined && known.run !== recorded.run) return;
     if (kind === 'intent') this.#announced.set(place, recorded);
-    else if (endings.has(kind)) this.#announced.delete(place);
+    else if (endings.has(kind) || (kind === 'told' && status === 'not begun')) this.#announced.delete(place);
   }
 
   /** Adds records of a place. Only those of the nearest ancestor that has any count. */

@@ -75,6 +75,8 @@ export interface CommitterOptions {
   readonly limits: Limits;
   /** Told how long each commit took, in ms. Absent: it is not measured. */
   readonly onSaved?: ((tookMs: number) => void) | undefined;
+  /** Told of each checkpoint when it is made, before it is durable. */
+  readonly onMade?: (seq: number) => void;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
   /** Called when the run cannot go on here: the claim is lost, or the store is gone or full. */
   readonly onBroken: (error: unknown) => void;
@@ -156,6 +158,7 @@ export class Committer {
     const sizeBytes = changeJson.length + ops.length + (updates?.length ?? 0);
     this.seq = seq;
     this.checksum = checksum;
+    this.#options.onMade?.(seq);
     const checkpoint = { seq, at, body, checksum };
     const commit: Commit = {
       claim,

@@ -330,6 +330,8 @@ export interface Loop extends ScopedRun {
   begin(activation: Activation): void;
   /** Starts an activation when its next attempt is due, in epoch ms. */
   beginLater(activation: Activation, at: number): void;
+  /** Handles the failure of an attempt that another process made. */
+  attemptFailed(activation: Activation, error: unknown): void;
   /** Finds out whether an activation that was started has happened. */
   judge(activation: Activation): void;
   /** Requests a checkpoint at the end of this turn of the event loop. */

@@ -21,23 +21,9 @@ import type { Limits } from '../limits.ts';
 import type { ClaimRenewals } from './claim-keeper.ts';
 import { measureIn, Committer, type Landed, RunSecrets } from './committer.ts';
 import { type Draft, type Pace, Standing, type Moment } from './draft.ts';
+import { type EffectsInFlight, OwnEffects } from './own-effects.ts';
 import type { LiveEvent } from '../api.ts';
 import { CairnError } from '../../errors.ts';
-
-// Effects that are running in this process. While one runs, nobody here treats it as abandoned (O2).
-
-/** Number of running attempts by key. An attempt that is over may still be running beside the next one. */
-export type EffectsInFlight = Map<string, number>;
-
-/** Notes that an effect runs. Returns a function to call when it has ended. */
-export function enterEffect(inFlight: EffectsInFlight, key: string): () => void {
-  inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
-  return () => {
-    const remaining = (inFlight.get(key) ?? 1) - 1;
-    if (remaining === 0) inFlight.delete(key);
-    else inFlight.set(key, remaining);
-  };
-}
 
 // The interface through which a run's parts take over what a fork's ancestors recorded (X2).
 
@@ -186,6 +172,10 @@ export class RunCore {
   /** The run's whole state. Change it only through {@link draft} and the frames. */
   readonly root: RunTree;
   readonly committer: Committer;
+  /** What is known here of the effects that it announced. */
+  readonly own: OwnEffects;
+  /** Callbacks of those who wait for word of an effect that another process announced, by its key. */
+  readonly whenTold: Map<string, () => void> = new Map();
   readonly standing: Standing;
   readonly rootFrame: FrameRun;
   /** The head that this process loaded. Views at or after it show the current state. */
@@ -220,6 +210,7 @@ export class RunCore {
     this.keySeed = keySeedOf(run);
     this.secrets = new RunSecrets(env.intake, options.secrets);
     this.rootFrame = rootFrameRun(graph, loaded.root, this.draft.delta);
+    this.own = new OwnEffects(env.effectsInFlight);
     this.committer = new Committer({
       store: env.store,
       claim,
@@ -230,7 +221,11 @@ export class RunCore {
       clock: env.clock,
       limits: env.limits,
       onSaved: measureIn(env.telemetry, 'cairn.checkpoint.save', graph.id),
-      onLanded: options.onLanded,
+      onMade: (seq) => this.own.checkpointMade(seq),
+      onLanded: (landed, deltaBytes) => {
+        this.own.landed(landed.seq);
+        options.onLanded(landed, deltaBytes);
+      },
       onBroken: options.onBroken,
     });
   }

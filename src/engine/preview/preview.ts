@@ -227,6 +227,10 @@ class Preview implements Loop {
     this.begin(activation);
   }
 
+  attemptFailed(activation: Activation): void {
+    this.#addUnknown(activation, 'fails', 'the attempt of a process that had lost the run has failed');
+  }
+
   judge(activation: Activation): void {
     this.#wait(this.#foresee(activation), () => {});
   }
@@ -246,7 +250,8 @@ class Preview implements Loop {
   /** Predicts the verdict as far as possible without waiting for an owner or calling `reconcile`. */
   async #foresee(activation: Activation): Promise<void> {
     const effort = new NodeEffort(activation);
-    const intent = effort.fields()?.intent;
+    const { intent, told } = effort.fields() ?? {};
+    if (told !== undefined) return applyVerdict(this.core, activation, { kind: 'told', told });
     const end = intent === undefined ? undefined : await this.core.replay?.originalEnd(effort, intent);
     if (end !== undefined) return applyVerdict(this.core, activation, { kind: 'original', end });
     const decision = decideDoubt(doubtViewOf(effort, activation.node.onInDoubt));

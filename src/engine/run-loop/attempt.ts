@@ -1,10 +1,11 @@
 /** Makes one attempt: starts the node's function, handles its end, and decides about another attempt (E6, X3). */
 import { readableThrown } from '../../errors.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import { AttemptScope, callInScope } from '../live-run/attempt-scope.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { admitOutcome, type AdmittedOutcome } from '../validate/admit-outcome.ts';
 import { Context } from '../calls/context.ts';
-import { isEffect, enterEffect, type RunCore } from '../live-run/run-core.ts';
+import { isEffect, type RunCore } from '../live-run/run-core.ts';
 import { dropChildren, holdAttempt } from '../settle/cancel.ts';
 import { announceAnew, isTooLate } from '../effects/begin.ts';
 import { afterFailure, afterGrace, planRetry, type AfterFailure, armDeadline } from '../effects/retry.ts';
@@ -38,28 +39,35 @@ export function launch(core: RunCore, activation: Activation): void {
   activation.scope?.end();
   activation.scope = scope;
   const begunMs = core.env.clock.monotonic();
+  const end = isEffect(node) ? core.own.begin(effortKeyOf(core, new NodeEffort(activation))) : undefined;
   let returned: unknown;
   try {
     returned = callInScope(scope, () => node.implementation.run(new Context(core, activation)));
   } catch (error) {
+    end?.({ thrown: error, spent: costSoFar(core, activation) });
     return attemptFailed(core, activation, error);
   }
   const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
   if (goesOn && isCurrent()) armTimeout(core, activation, begunMs, isCurrent);
-  if (!isThenable(returned)) return attemptReturned(core, activation, returned);
-  const leaveEffect = isEffect(node)
-    ? enterEffect(core.env.effectsInFlight, effortKeyOf(core, new NodeEffort(activation)))
-    : () => {};
+  if (!isThenable(returned)) {
+    end?.({ returned, spent: costSoFar(core, activation) });
+    return attemptReturned(core, activation, returned);
+  }
   returned.then(
     (value) => {
-      leaveEffect();
+      end?.({ returned: value, spent: costSoFar(core, activation) });
       if (isCurrent()) attemptReturned(core, activation, value);
     },
     (error: unknown) => {
-      leaveEffect();
+      end?.({ thrown: error, spent: costSoFar(core, activation) });
       if (isCurrent()) attemptFailed(core, activation, error);
     },
   );
+}
+
+/** What the attempt of an activation has spent outside of its steps, if anything. */
+function costSoFar(core: RunCore, activation: Activation): Amounts | undefined {
+  return core.ledger.ownOf(activation)?.spent;
 }
 
 /** Gives up an activation because nothing may start any more. */

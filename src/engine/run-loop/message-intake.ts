@@ -1,9 +1,10 @@
-/** Takes answers, signals and cancel requests into a run. The next commit records that they were taken (O1). */
+/** Takes answers, signals, cancel requests and what is told of effects into a run. The next commit records that they were taken (O1). */
 import { CairnError } from '../../errors.ts';
 import { readMessagesIntact } from '../../history/stored/messages.ts';
 import { copyValue } from '../../state/values/admit.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import type { MessageRow } from '../../ports/store.ts';
+import { readHandOver, storedHandOver, takeHandOver } from '../effects/hand-over.ts';
 import { recordSignal } from '../waits/early-signals.ts';
 import { offloadForm } from '../validate/admit-outcome.ts';
 import { closeWait, timeoutOf } from '../waits/open-wait.ts';
@@ -91,6 +92,7 @@ export class MessageIntake {
       if (this.#seen.has(row.id)) continue;
       this.#seen.add(row.id);
       if (row.kind === 'cancel') this.#takeCancel(row);
+      else if (row.kind === 'effect') await this.#takeEffect(row);
       else await this.#takeBody(row, messageBody(row.body));
       if (this.#isStopped) return;
     }
@@ -115,12 +117,38 @@ export class MessageIntake {
     // Whoever posted the message did not know the run's secrets. Its size was checked when it was posted.
     const body =
       mask === undefined ? posted : { ...posted, value: copyValue(posted.value, [row.kind], anySize, { mask }) };
-    const { inlineBytes } = core.env.limits;
-    if (row.body.byteLength <= inlineBytes) return this.#take(row, body, body.value);
+    const take = (form: unknown): void => this.#take(row, body, form);
+    return this.#withStored(row, body.value, (value) => offloadForm(core, value), take);
+  }
+
+  /** Takes what a process that had lost the run tells of an effect of its. */
+  #takeEffect(row: MessageRow): Promise<void> {
+    const core = this.#core;
+    const handOver = readHandOver(row);
+    return this.#withStored(
+      row,
+      handOver,
+      (value) => storedHandOver(core, value),
+      (stored) => {
+        core.draft.takeMessage(row.id);
+        takeHandOver(core, handOver, stored);
+      },
+    );
+  }
+
+  /** Takes a message with the stored form of what it carries, which is the value itself unless it is large. */
+  async #withStored<Value>(
+    row: MessageRow,
+    value: Value,
+    store: (value: Value) => Promise<Value>,
+    take: (form: Value) => void,
+  ): Promise<void> {
+    const core = this.#core;
+    if (row.body.byteLength <= core.env.limits.inlineBytes) return take(value);
     core.agenda.keepAliveCount += 1;
     try {
-      const form = await offloadForm(core, body.value);
-      if (!this.#isStopped) this.#take(row, body, form);
+      const form = await store(value);
+      if (!this.#isStopped) take(form);
     } catch (error) {
       // A later read takes the message, here or in another process.
       this.#seen.delete(row.id);

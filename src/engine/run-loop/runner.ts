@@ -23,7 +23,7 @@ import { takeHolds } from '../settle/cancel.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { againBy, endedDoubts } from '../waits/wait.ts';
 import { answerHere, armDueTime, fireDueWait } from '../waits/open-wait.ts';
-import { launch } from './attempt.ts';
+import { attemptFailed, launch } from './attempt.ts';
 import { LiveWriter } from './live-writer.ts';
 import { Checkpoints } from './checkpoints.ts';
 import type { ClaimKeeper } from '../live-run/claim-keeper.ts';
@@ -250,6 +250,7 @@ export class Runner implements Loop {
     }
     this.#isOver = true;
     this.#stopTimers();
+    core.own.handOver();
     await this.#live?.end(false);
     await core.env.store.releaseClaim(core.claim).catch(() => {});
     this.#feed.close();
@@ -283,6 +284,10 @@ export class Runner implements Loop {
 
   beginLater(activation: Activation, at: number): void {
     beginLater(this.core, activation, at);
+  }
+
+  attemptFailed(activation: Activation, error: unknown): void {
+    attemptFailed(this.core, activation, error);
   }
 
   judge(activation: Activation): void {
@@ -349,6 +354,7 @@ export class Runner implements Loop {
     const error = stoppedBy(thrown, core.runId);
     core.standing.stop('broken');
     this.#stopTimers();
+    core.own.handOver();
     this.#abortAll(error);
     for (const activation of core.rootFrame.activations.values()) core.agenda.forget(activation);
     this.#feed.close(error);

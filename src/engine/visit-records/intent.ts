@@ -3,7 +3,7 @@ import type { Reconciliation, StepOptions } from '../../graph/contracts/node-con
 import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import type { Account, Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
+import type { Account, Intent, NodeRecord, StepRecord, ToldEnd } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { elapsedMs, type Moment, momentOf } from '../live-run/draft.ts';
 import { type Due, type RunCore, isEffect } from '../live-run/run-core.ts';
@@ -27,6 +27,8 @@ export interface EffortFields {
   readonly decision?: unknown;
   /** When the next attempt may start, in epoch ms. */
   readonly retryAt?: number;
+  /** How it ended, as told by a process that had lost the run. */
+  readonly told?: ToldEnd;
 }
 
 /** One effort, whether or not it has started. */
@@ -62,13 +64,14 @@ export function forgetDecision(effort: Effort): void {
 /** The fields of an effort that are present in a record. */
 function fieldsOf(record: NodeRecord | StepRecord | undefined): EffortFields | undefined {
   if (record === undefined) return undefined;
-  const { attempt, intent, applied, decision, retryAt } = record;
+  const { attempt, intent, applied, decision, retryAt, told } = record;
   return {
     ...(attempt === undefined ? {} : { attempt }),
     ...(intent === undefined ? {} : { intent }),
     ...(applied === undefined ? {} : { applied }),
     ...(decision === undefined ? {} : { decision }),
     ...(retryAt === undefined ? {} : { retryAt }),
+    ...(told === undefined ? {} : { told }),
   };
 }
 
@@ -142,7 +145,7 @@ export class NodeEffort implements Effort {
 
   restore(before: EffortFields | undefined): void {
     const restored: NodeRecord = { ...(this.#record as NodeRecord) };
-    for (const name of ['intent', 'applied', 'decision'] as const) delete restored[name];
+    for (const name of ['intent', 'applied', 'decision', 'told'] as const) delete restored[name];
     // The visit keeps the number of its current attempt.
     const { attempt: _, ...doubt } = before ?? {};
     Object.assign(restored, doubt);
@@ -240,6 +243,7 @@ export interface Announced {
   readonly effort: Effort;
   /** What was recorded of the effort before. An earlier attempt of it may have happened. */
   readonly before: EffortFields | undefined;
+  readonly intent: Intent;
   readonly at: Moment;
 }
 
@@ -288,13 +292,16 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
     by: ids.workerId,
     ...(effort.isForgettable ? { forgettable: true } : {}),
     ...(effort.isIdempotent ? { idempotent: true } : {}),
+    ...(about === undefined ? {} : { about }),
   };
-  effort.write({
-    ...(attempt > 1 ? { attempt } : {}),
-    intent: about === undefined ? intent : { ...intent, about },
-  });
+  effort.write({ ...(attempt > 1 ? { attempt } : {}), intent });
   core.draft.note({ kind: 'intent', ...effort.place, attempt, effect: effort.effect });
-  return { effort, before, at: momentOf(clock) };
+  return { effort, before, intent, at: momentOf(clock) };
+}
+
+/** Whether two intents are the same announcement. Each attempt has its own, and so has each that is announced anew. */
+export function isSameIntent(a: Intent | undefined, b: Intent | undefined): boolean {
+  return a?.key === b?.key && a?.attempt === b?.attempt && a?.deadlineAt === b?.deadlineAt && a?.by === b?.by;
 }
 
 /** Whether an effect was announced so long ago that, if it began now, others might not wait for its end (X3.13). */
@@ -328,8 +335,9 @@ function noteRepeated(core: RunCore, { place, name, effect }: Effort): void {
 }
 
 /** Withdraws an announcement, because its effect does not start. If an earlier attempt may have happened, it is in doubt again (X3). */
-export function withdraw(core: RunCore, { effort, before }: Announced): void {
+export function withdraw(core: RunCore, { effort, before, intent }: Announced): void {
   if (effort.fields()?.intent === undefined || core.committer.broken !== undefined) return;
+  core.own.withdrawn(intent.key);
   effort.restore(before);
   const { place, effect } = effort;
   core.draft.note({ kind: 'withdraw', ...place });

@@ -23,8 +23,10 @@ export interface DoubtedEffect {
 
 /** The open effects among the steps and child runs of a visit that nobody has judged yet. */
 export function* openEffectsOf(record: NodeRecord, path: readonly string[]): Generator<DoubtedEffect> {
-  for (const [step, { status, intent, decision, effect = 'write', retryAt }] of Object.entries(record.steps ?? {})) {
-    if (status === 'started' && intent !== undefined && decision === undefined)
+  for (const [step, { status, intent, decision, told, effect = 'write', retryAt }] of Object.entries(
+    record.steps ?? {},
+  )) {
+    if (status === 'started' && intent !== undefined && (decision ?? told) === undefined)
       yield { node: path, step, effect, intent, retryAt };
   }
   for (const [name, child] of Object.entries(record.children ?? {})) yield* openInFrame(child, [...path, name]);
@@ -37,9 +39,9 @@ function* openInFrame({ nodes }: FrameTree, path: readonly string[]): Generator<
 
 /** The open effects of a visit that nobody has judged yet: its own, and those among its steps and child runs. */
 export function* openInVisit(record: NodeRecord, node: readonly string[]): Generator<DoubtedEffect> {
-  const { status, intent, decision, retryAt } = record;
+  const { status, intent, decision, told, retryAt } = record;
   // A failed node has a result: whoever started the child run has got the failure.
-  if (status !== 'failed' && intent !== undefined && decision === undefined)
+  if (status !== 'failed' && intent !== undefined && (decision ?? told) === undefined)
     yield { node, effect: 'write', intent, retryAt };
   yield* openEffectsOf(record, node);
 }
@@ -182,9 +184,21 @@ function keepForRetry(
   if (unused !== undefined) field('held', unused, JSON.stringify(unused));
   if (ending.isSaved !== true) return;
   const { output, outputOfSteps, updates, goto, verdict } = ending.outcome;
+  const members = [
+    ...(output === undefined ? [] : [`"output":${output.json}`]),
+    ...(outputOfSteps === undefined ? [] : [`"outputOfSteps":${JSON.stringify(outputOfSteps)}`]),
+    ...(updates === undefined ? [] : [`"updates":${updatesJson(ending.outcome)}`]),
+    ...(goto === undefined ? [] : [`"goto":${JSON.stringify(goto)}`]),
+    ...(verdict === undefined ? [] : [`"verdict":${JSON.stringify(verdict)}`]),
+  ];
+  field('kept', savedOutcome(ending.outcome), `{${members.join(',')}}`);
+}
+
+/** The values of an outcome, as a record keeps them. */
+export function savedOutcome({ output, outputOfSteps, updates, goto, verdict }: AdmittedOutcome): SavedOutcome {
   const plain = (admitted: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
     Object.fromEntries(Object.entries(admitted).map(([key, value]) => [key, value.value]));
-  const saved: SavedOutcome = {
+  return {
     ...(output === undefined ? {} : { output: output.value }),
     ...(outputOfSteps === undefined ? {} : { outputOfSteps }),
     ...(updates === undefined
@@ -193,14 +207,6 @@ function keepForRetry(
     ...(goto === undefined ? {} : { goto }),
     ...(verdict === undefined ? {} : { verdict }),
   };
-  const members = [
-    ...(output === undefined ? [] : [`"output":${output.json}`]),
-    ...(outputOfSteps === undefined ? [] : [`"outputOfSteps":${JSON.stringify(outputOfSteps)}`]),
-    ...(updates === undefined ? [] : [`"updates":${updatesJson(ending.outcome)}`]),
-    ...(goto === undefined ? [] : [`"goto":${JSON.stringify(goto)}`]),
-    ...(verdict === undefined ? [] : [`"verdict":${JSON.stringify(verdict)}`]),
-  ];
-  field('kept', saved, `{${members.join(',')}}`);
 }
 
 /** Fields that are removed when a visit ends, unless its end sets them. */
@@ -213,6 +219,7 @@ const passingFields = [
   'error',
   'applied',
   'withheld',
+  'told',
   'kept',
   'budgetFrom',
   'budget',

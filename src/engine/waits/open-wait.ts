@@ -58,11 +58,25 @@ function placeOf(activation: Activation, stepKey: string | undefined): string {
 
 /** The open question about the same effect in doubt, if there is one. In a fork it has the original's id. */
 function openDoubtOf(core: RunCore, wait: WaitRecord, stepKey: string | undefined): string | undefined {
-  if (wait.kind !== 'doubt') return undefined;
-  const place = wait.node.join('\0');
-  return Object.entries(core.root.waits).find(
-    ([, open]) => open.kind === 'doubt' && open.step === stepKey && open.node.join('\0') === place,
+  return wait.kind === 'doubt' ? doubtAt(core, wait.node, stepKey) : undefined;
+}
+
+function doubtAt({ root }: RunCore, node: readonly string[], step: string | undefined): string | undefined {
+  const place = node.join('\0');
+  return Object.entries(root.waits).find(
+    ([, open]) => open.kind === 'doubt' && open.step === step && open.node.join('\0') === place,
   )?.[0];
+}
+
+/** Closes the question whether an effect happened, if it is open, since the process that had begun it has told. */
+export function closeDoubt(core: RunCore, node: readonly string[], step: string | undefined): void {
+  const waitId = doubtAt(core, node, step);
+  const wait = waitId === undefined ? undefined : core.root.waits[waitId];
+  if (waitId === undefined || wait === undefined) return;
+  core.draft.closeWait(waitId);
+  if (step !== undefined) core.draft.delete([...recordPathOf(node), 'steps', step, 'wait']);
+  core.draft.note(answerPart(wait, waitId, { by: 'owner' }, undefined, visitAt(core.root, node)));
+  wake(core, waitId, wait);
 }
 
 /** Asks whether an effect below an activation happened. If that was asked already, only waits for the answer. */

@@ -23,7 +23,7 @@ import {
 } from './export-masked.ts';
 import type { ImportWriter } from './import-writer.ts';
 
-const messageKinds = new Set(['answer', 'signal', 'cancel']);
+const messageKinds = new Set(['answer', 'signal', 'cancel', 'effect']);
 
 export class ImportedRun {
   readonly #header: HeaderLine;

@@ -12,6 +12,8 @@ export type ChangeKind =
   | 'intent'
   /** An intent was withdrawn unused, as on SIGTERM. */
   | 'withdraw'
+  /** The process that announced an effect, and lost the run then, told (`status`) how it ended, or that it had not begun. */
+  | 'told'
   /** A node or step without a declared effect class, which may have begun in a process that is gone, was begun again. */
   | 'repeat'
   /** A step's result was recorded. */
@@ -89,7 +91,7 @@ export interface ChangePart {
   /** For `resume`: the budgets that it set. */
   readonly budget?: Amounts;
   readonly wait?: string;
-  /** Who answered, settled or resumed. For `retry`: `when` if the function of the policy decided. */
+  /** Who answered, settled, told or resumed. For `retry`: `when` if the function of the policy decided. */
   readonly by?: string;
   /** For `replay`: where the outcome was recorded. For `fork`: the fork point. */
   readonly from?: { readonly runId: string; readonly seq: number };

@@ -1,4 +1,4 @@
-/** Tests of messages (answers, signals, cancel requests): each is a row, and the first of a name wins. */
+/** Tests of messages (answers, signals, cancel requests, what is told of effects): each is a row, and the first of a name wins. */
 
 import assert from 'node:assert/strict';
 import type { MessageReply, Store } from '../../ports/store.ts';
@@ -6,8 +6,10 @@ import {
   bytesOf,
   commitOf,
   expectCode,
+  leaseMs,
   keyOf,
   message,
+  requireClaim,
   requireRun,
   startRun,
   tenant,
@@ -127,9 +129,42 @@ export const messagesTests: SuitePart = {
       assert.deepEqual([await isPosted('answer'), await isPosted('signal', 'none')], [false, false]);
     },
 
+    'O2.8 what is told of an effect needs no claim, reaches whoever has the run, and its first word counts': async ({
+      store,
+      advance,
+    }) => {
+      const lost = await startRun(store, 'run');
+      await advance(leaseMs + 1_000);
+      const claim = await requireClaim(store, 'run', 'two');
+      const told = message('run', { kind: 'effect', name: 'key 1', body: bytesOf('it ended') });
+      assert.deepEqual(await store.postMessage(told), { status: 'accepted' });
+      const [theirs, held] = await store.renewClaims([lost, claim]);
+      assert.deepEqual([theirs?.isHeld, held], [false, { isHeld: true, hasMessages: true }]);
+      assert.deepEqual(await store.postMessage({ ...told, body: bytesOf('it has not begun') }), {
+        status: 'taken',
+        first: bytesOf('it ended'),
+      });
+      await store.commit(commitOf(claim, 1, { takeMessages: await idsOf(store) }));
+      assert.deepEqual(await store.postMessage(told), { status: 'equal' });
+      assert.deepEqual(await idsOf(store), []);
+    },
+
+    'O2.8 what is told of an effect lets a paused run go on': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      await store.commit(commitOf(claim, 1, { status: 'paused' }));
+      await store.releaseClaim(claim);
+      const next = { tenant, workerId: 'two', leaseMs, limit: 9 };
+      assert.deepEqual(await store.claimNext(next), []);
+      await store.postMessage(message('run', { kind: 'effect', name: 'key 1' }));
+      assert.deepEqual(
+        (await store.claimNext(next)).map(({ run }) => run.runId),
+        ['run'],
+      );
+    },
+
     'O1 kinds do not share names': async ({ store }) => {
       await startRun(store, 'run', { waits: [wait('x')] });
-      for (const kind of ['answer', 'signal', 'cancel'] as const) {
+      for (const kind of ['answer', 'signal', 'cancel', 'effect'] as const) {
         assert.deepEqual(await store.postMessage(message('run', { kind, name: 'x', body: bytesOf(kind) })), {
           status: 'accepted',
         });
