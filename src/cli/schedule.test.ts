@@ -49,7 +49,7 @@ test('W7 two workers, one schedule, one of them killed while it meets a time: ea
   const [first, second] = [startWorker(folder), startWorker(folder)];
   const holder = await until(
     'one of them has the schedule a second time',
-    () => [first, second].find(({ out }) => out().split('taken      fast.schedule').length > 2),
+    () => [first, second].find(({ out }) => out().split('taken      cairn:schedule:fast').length > 2),
     1,
   );
   const other = holder === first ? second : first;
@@ -68,15 +68,15 @@ test('W7 a schedule is added once, listed, refused with other settings, replaced
   folder.write('report.yaml', workflow);
   const add = (cron: string, ...more: readonly string[]) =>
     folder.cairn('schedule', 'add', 'report.yaml', '--cron', cron, '--input', 'kind=1.0', ...more);
-  expect(add('0 2 * * *', '--timezone', 'Europe/Berlin').out).toBe('scheduled: report, run report.schedule\n');
-  expect(add('0 2 * * *', '--timezone', 'Europe/Berlin').out).toBe('was there: report, run report.schedule\n');
+  expect(add('0 2 * * *', '--timezone', 'Europe/Berlin').out).toBe('scheduled: report, run cairn:schedule:report\n');
+  expect(add('0 2 * * *', '--timezone', 'Europe/Berlin').out).toBe('was there: report, run cairn:schedule:report\n');
   expect([add('0 3 * * *').code, add('0 3 * * *').err]).toEqual([2, expect.stringContaining('[CONFIG_INVALID]')]);
-  expect(add('0 3 * * *', '--replaces').out).toBe('scheduled: report, run report.schedule.2\n');
+  expect(add('0 3 * * *', '--replaces').out).toBe('scheduled: report, run cairn:schedule:report:2\n');
   expect(folder.json('schedule', 'list')).toEqual({
     schedules: [
       {
         name: 'report',
-        runId: 'report.schedule.2',
+        runId: 'cairn:schedule:report:2',
         status: 'running',
         cron: '0 3 * * *',
         timezone: 'UTC',

@@ -147,16 +147,16 @@ test('W5 inbox shows what asks, and below it which runs wait for signals and tim
   folder.cairn('run', hearingGraph, '--run-id', 'h');
   folder.write('late.yaml', 'name: late\nblocks:\n  - { id: say, type: EchoBlock, inputs: { message: hi } }\n');
   folder.cairn('schedule', 'add', 'late.yaml', '--cron', '0 0 1 1 *');
-  folder.cairn('resume', 'late.schedule');
+  folder.cairn('resume', 'cairn:schedule:late');
   folder.cairn('run', releaseGraph, '--run-id', 'r1', '--input', `folder=${folder.path}`);
   const { out } = folder.cairn('inbox');
   expect(out).toMatch(/^approve · release, [^\n]+\n {2}Publish these notes\?\n.*\n\nRUN +NODE +WAITS FOR +UNTIL\n/s);
-  expect(out).toMatch(/\nlate\.schedule +schedule +a time +\d{4}-01-01 [\d:]+ \(in [^)]+\)\n/);
+  expect(out).toMatch(/\ncairn:schedule:late +schedule +a time +\d{4}-01-01 [\d:]+ \(in [^)]+\)\n/);
   expect(out).toMatch(/\nh +hear +signal paid *\n/);
   expect(folder.json('inbox')).toMatchObject({
     waits: [{ runId: 'r1', kind: 'question' }],
     waiting: [
-      { runId: 'late.schedule', kind: 'timer' },
+      { runId: 'cairn:schedule:late', kind: 'timer' },
       { runId: 'h', kind: 'signal', name: 'paid' },
     ],
     hasMore: false,

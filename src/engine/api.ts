@@ -10,6 +10,7 @@ import type { WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
 import type { CheckpointName, CheckpointPosition } from '../history/read/tag-checkpoint.ts';
 import type { Change } from '../history/stored/change.ts';
 import type { OpenQuestion } from '../history/stored/messages.ts';
+import type { RunOrigin } from '../history/stored/stored-meta.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -95,6 +96,8 @@ export interface StartOptions {
   readonly schedule?: StartSchedule;
   /** W3C trace context that the run belongs to; recorded. Default: the telemetry's current one. */
   readonly traceparent?: string;
+  /** For parts of the system, which start runs under ids that they derive: `cairn:ORIGIN:…`. Recorded, and held against a run that is there. */
+  readonly origin?: RunOrigin;
 }
 
 /** How a run is resumed. */
@@ -150,7 +153,10 @@ export interface Patch {
 
 /** What a fork does differently from the original run (H2). */
 export interface ForkOptions {
+  /** Id of the fork. Default: a fresh UUIDv7. */
   readonly runId?: string;
+  /** As in {@link StartOptions.origin}. */
+  readonly origin?: RunOrigin;
   readonly set?: readonly Patch[];
   /**
    * Other answers to questions that the original was asked. Keys name the wait: by its id, the beginning of its id, its node or its name.

@@ -6,6 +6,8 @@ import type { ChatMessage, MessageView } from '../ai-sdk/ui-messages.ts';
 import { CairnError } from '../errors.ts';
 import { timer } from '../history/read/follow.ts';
 import { readPendingSignals } from '../history/stored/messages.ts';
+import { derivedRunId, isOfOrigin } from '../history/stored/run-ids.ts';
+import { metaOf } from '../history/stored/stored-meta.ts';
 import { refuseUnknownKeys } from '../operations/contract/known-keys.ts';
 import type { WorkContext } from '../operations/contract/operation.ts';
 import { refuseAnswer } from '../operations/runs/reserved-answers.ts';
@@ -116,15 +118,31 @@ export class ChatRoutes {
   async #find({ context: { store, tenant }, caller }: ChatRequest, id: string): Promise<Chat> {
     const name = createHash('sha256')
       .update(JSON.stringify([this.#graph, caller.principal, id]))
-      .digest('base64url');
+      .digest('base64url')
+      .slice(0, 32);
     let stopped: string | undefined;
     for (let nth = 1; nth <= runsMax; nth += 1) {
-      const runId = `chat-${name.slice(0, 32)}${nth === 1 ? '' : `-${nth}`}`;
+      const runId = earlierRunId(name, nth);
       const row = await store.readRun({ tenant, runId });
+      if (row === undefined || !this.#isEarlierChat(row, caller)) break;
+      if (row.status !== 'cancelled') return { runId, row, stopped };
+      stopped = runId;
+    }
+    for (let nth = 1; nth <= runsMax; nth += 1) {
+      const runId = derivedRunId('chat', name, ...(nth === 1 ? [] : [String(nth)]));
+      const row = await store.readRun({ tenant, runId });
+      // Not begun by a chat: an export that is not trusted brought it, and its texts are nobody's here.
+      if (row !== undefined && !isOfOrigin(row, 'chat'))
+        throw new CairnError('RUN_EXISTS', { runId, difference: 'origin' });
       if (row?.status !== 'cancelled') return { runId, row, stopped };
       stopped = runId;
     }
     throw invalid('the chat was stopped too often');
+  }
+
+  #isEarlierChat(row: Row, { principal }: Caller): boolean {
+    const { labels, isImported } = metaOf(row);
+    return row.graphId === this.#graph && labels?.['user'] === principal && isImported !== true;
   }
 
   #runOf({ context: { engine } }: ChatRequest, runId: string): ChatRun {
@@ -215,7 +233,7 @@ export class ChatRoutes {
     if (text === undefined) throw invalid('a chat begins with a text');
     const from = stopped === undefined ? undefined : await lastRest(engine.history, stopped);
     if (from !== undefined) {
-      await engine.fork(from, { runId });
+      await engine.fork(from, { runId, origin: 'chat' });
       await this.#say(request, runId, posted);
       context.posted?.(runId);
       const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
@@ -225,12 +243,13 @@ export class ChatRoutes {
     const input = this.#options.input?.(text, caller) ?? { prompt: text };
     const labels = { user: caller.principal };
     try {
-      const handle = await engine.start(graph, input, { runId, meta: { labels }, detach: context.isDetached === true });
+      const detach = context.isDetached === true;
+      const handle = await engine.start(graph, input, { runId, origin: 'chat', meta: { labels }, detach });
       // How it ends is in its history.
       handle.result().catch(() => undefined);
     } catch (error) {
       // Another post began the chat a moment ago; this one says something in it.
-      if (!CairnError.is(error, 'RUN_EXISTS')) throw error;
+      if (!CairnError.is(error, 'RUN_EXISTS') || error.data['difference'] === 'origin') throw error;
       await this.#say(request, runId, posted);
       context.posted?.(runId);
     }
@@ -259,6 +278,9 @@ export class ChatRoutes {
     });
   }
 }
+
+/** The id that a chat's run had before ids of the system were reserved. */
+const earlierRunId = (name: string, nth: number): string => `chat-${name}${nth === 1 ? '' : `-${nth}`}`;
 
 const isUnderWay = ({ status, hasMessages }: Row): boolean =>
   status === 'running' || status === 'cancelling' || (status === 'paused' && hasMessages);

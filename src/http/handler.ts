@@ -7,7 +7,7 @@ import { refuseUnknownKeys } from '../operations/contract/known-keys.ts';
 import { perform } from '../operations/contract/perform.ts';
 import type { Scope, WorkContext } from '../operations/contract/operation.ts';
 import { readState } from '../operations/checkpoints/read-state.ts';
-import { findRunOf } from '../operations/runs/find-run.ts';
+import { findCheckpointToChange, findRunToChange, quotedRun } from '../operations/runs/find-run.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import { writeFault } from '../operations/format/terminal.ts';
 import type { Authorize, Caller } from './authorize.ts';
@@ -166,7 +166,7 @@ class HttpHandler {
   }
 
   async #answer(request: Request, url: URL): Promise<Response> {
-    const path = pathBelow(this.#base, url.pathname);
+    const path = withCheckpoint(pathBelow(this.#base, url.pathname));
     const [first, ...rest] = path;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (first === 'healthz' && rest.length === 0 && isRead) return jsonResponse({ status: 'ok' });
@@ -271,7 +271,7 @@ class HttpHandler {
     const isOfRun = path.length === 3 && first === 'runs' && last === 'events';
     if (!isOfRun && (path.length !== 1 || first !== 'events')) return undefined;
     requireScope(caller, 'read');
-    return this.#events(request, context, isOfRun ? (await findRunOf(context, run)).runId : undefined);
+    return this.#events(request, context, isOfRun ? (await findRunToChange(context, run)).runId : undefined);
   }
 
   /** A value of the state as a file. */
@@ -323,6 +323,7 @@ class HttpHandler {
     const isInQuery = route.method === 'GET' || route.method === 'DELETE';
     const body = isInQuery ? undefined : await readBody(request, this.#options.bodyBytes ?? defaultBodyBytes);
     const input = readInput(route, inPath, url.searchParams, body);
+    await refuseParts(operation, context, input);
     for (const [name, { scope }] of Object.entries(operation.input)) {
       if (scope !== undefined && input[name] !== undefined && input[name] !== false) requireScope(caller, scope);
     }
@@ -403,6 +404,38 @@ function pathBelow(base: string, pathname: string): readonly string[] {
       .map(decodeURIComponent);
   } catch {
     throw new HttpRefused(400, 'the path is not encoded as UTF-8');
+  }
+}
+
+/**
+ * The path with the run that it is about named by its whole id, whatever that holds, and a checkpoint named by run and seq in one segment:
+ * `/runs/RUN/checkpoints/7/story` is about one text with both.
+ */
+function withCheckpoint(path: readonly string[]): readonly string[] {
+  const [base, runs, run = '', part, seq = '', ...rest] = path;
+  if (base !== version || runs !== 'runs' || run === '' || run.startsWith('"')) return path;
+  // A key is no id, and stands for its run.
+  const name = /^[\da-f]{16}$/.test(run) ? run : quotedRun(run);
+  if (part !== 'checkpoints' || path.length < 5) return [base, runs, name, ...path.slice(3)];
+  return [base, part, `${name}@${seq}`, ...rest];
+}
+
+/**
+ * The beginning of an id stands for no run here: programs have ids that begin alike. Nor is a caller told which do, since it may not list
+ * them. @throws RUN_NOT_FOUND, CHECKPOINT_*
+ */
+async function refuseParts(
+  { input: fields }: OperationRoute['operation'],
+  context: WorkContext,
+  input: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  for (const [name, { type }] of Object.entries(fields)) {
+    const value = input[name];
+    if ((type !== 'run' && type !== 'checkpoint') || typeof value !== 'string') continue;
+    await findCheckpointToChange(context, value).catch((error: unknown) => {
+      if (!CairnError.is(error, 'RUN_NOT_FOUND')) throw error;
+      throw new CairnError('RUN_NOT_FOUND', { runId: error.data['runId'] });
+    });
   }
 }
 

@@ -95,6 +95,14 @@ export const post = <T>(path: string, body: unknown = {}, options: RequestOption
 
 export const encode = encodeURIComponent;
 
+/** The address of a checkpoint, by its run and seq: no id is taken for another run's checkpoint. Default: the newest. */
+export const placeOf = (runId: string, seq: number | 'head' = 'head'): string =>
+  `/runs/${encode(runId)}/checkpoints/${seq}`;
+
+/** The address of a run's log from a checkpoint back. */
+export const logOf = (runId: string, seq: number): string =>
+  `/runs/${encode(`${JSON.stringify(runId)}@${seq}`)}/checkpoints`;
+
 /** Whether the caller may do what needs this scope. */
 export function may(scope: string): boolean {
   const { scopes = [], isReadOnly = true } = me.value ?? {};

@@ -1,7 +1,7 @@
 /** Forks a run at a moment: what is changed on one side, what would happen on the other, before anything does. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { encode, may, post, Problem, send } from '../data/api.ts';
+import { may, placeOf, post, Problem, send } from '../data/api.ts';
 import { awaitFirst, useLoaded } from '../data/query.ts';
 import type { Checkpoint, JsonSchema, Preview, Question, Story, Structure } from '../data/types.ts';
 import { Awaited, Copy, Trouble } from '../parts/common.tsx';
@@ -42,7 +42,7 @@ function usePreview(place: string, changed: Changed, round: number): Previewed {
     setPreviewed(({ preview }) => ({ isLoading: true, ...(preview !== undefined && { preview }) }));
     const look = async (): Promise<void> => {
       try {
-        const response = await send(`/checkpoints/${place}/preview`, {
+        const response = await send(`${place}/preview`, {
           method: 'POST',
           body: JSON.parse(body) as unknown,
           signal: leaving.signal,
@@ -67,10 +67,10 @@ function usePreview(place: string, changed: Changed, round: number): Previewed {
 export function ForkPage(): JSX.Element {
   const runId = readParam('id') ?? '';
   const at = readNumber('at') ?? 0;
-  const place = `${encode(runId)}@${at}`;
-  const checkpoint = useLoaded<Checkpoint>(`/checkpoints/${place}`);
-  const structure = useLoaded<{ readonly structure: Structure }>(`/checkpoints/${encode(runId)}/structure`);
-  const story = useLoaded<Story>(`/checkpoints/${encode(runId)}/story`);
+  const place = placeOf(runId, at);
+  const checkpoint = useLoaded<Checkpoint>(place);
+  const structure = useLoaded<{ readonly structure: Structure }>(`${placeOf(runId)}/structure`);
+  const story = useLoaded<Story>(`${placeOf(runId)}/story`);
   const problem = checkpoint.problem ?? story.problem;
   return (
     <div class="page">
@@ -136,7 +136,7 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
   ];
   const changedCount = changes.length + Object.keys(answer).length;
   const set = Object.fromEntries(changes);
-  const place = `${encode(runId)}@${at}`;
+  const place = placeOf(runId, at);
   const { preview, etag, problem, isLoading } = usePreview(place, { set, answer }, round);
   const begun = useMemo(
     () => new Set(story.entries.flatMap((entry) => (entry.kind === 'visit' ? [entry.path.join('/')] : []))),
@@ -148,11 +148,7 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
     setBusy(true);
     setFailed(undefined);
     const options = etag === undefined ? {} : { headers: { 'if-match': etag } };
-    post<{ readonly fork: { readonly runId: string } }>(
-      `/checkpoints/${place}/forks`,
-      { set, answer, run: true },
-      options,
-    ).then(
+    post<{ readonly fork: { readonly runId: string } }>(`${place}/forks`, { set, answer, run: true }, options).then(
       (made) => goTo(linkToRun(made.fork.runId)),
       (error: Problem) => {
         setBusy(false);

@@ -1,7 +1,7 @@
 /** Starts a run: a workflow, and a form for what it takes. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { encode, may, post, type Problem } from '../data/api.ts';
+import { encode, may, placeOf, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
 import type { Checkpoint, JsonSchema } from '../data/types.ts';
 import { Awaited, Copy, Empty, Trouble } from '../parts/common.tsx';
@@ -73,7 +73,7 @@ export function StartPage(): JSX.Element {
   const { startables, broken, graphs, problem } = useStartables();
   const like = readParam('like');
   const model = useLoaded<Checkpoint & { readonly graphId?: string }>(
-    like === undefined ? undefined : `/checkpoints/${encode(`${like}@0`)}`,
+    like === undefined ? undefined : placeOf(like, 0),
   );
   const run = useLoaded<{ readonly graphId: string }>(like === undefined ? undefined : `/runs/${encode(like)}`);
   // Where there is one only, nobody needs to choose it.

@@ -1,7 +1,7 @@
 /** An open question, and its answer in place. The same card stands in the inbox and on the page of its run. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { ask, encode, may, post, type Problem } from '../data/api.ts';
+import { ask, encode, may, placeOf, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
 import type { JsonSchema, Preview, Question, Story, Wait } from '../data/types.ts';
 import { linkToRun } from '../url.ts';
@@ -116,7 +116,7 @@ const isClosed = ({ code }: Problem): boolean => code === 'WAIT_CLOSED' || code 
 
 /** How a question was closed, if its run took that in already. */
 async function findAnswer({ runId, node, openedAt }: Wait): Promise<Question | undefined> {
-  const story = await ask<Story>(`/checkpoints/${encode(runId)}/story?limit=500`).catch(() => undefined);
+  const story = await ask<Story>(`${placeOf(runId)}/story?limit=500`).catch(() => undefined);
   const name = node.join('/');
   return story?.entries
     .flatMap((entry) => (entry.kind === 'visit' && entry.path.join('/') === name ? entry.questions : []))
@@ -297,7 +297,7 @@ function WhatFollows({
   readonly waitId: string;
   readonly decision: Decision;
 }): JSX.Element | null {
-  const { data, problem } = useLoaded<Preview>(`/checkpoints/${encode(runId)}/preview`, {
+  const { data, problem } = useLoaded<Preview>(`${placeOf(runId)}/preview`, {
     body: { answer: { [waitId]: decision } },
   });
   if (problem !== undefined)

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import type { CairnError } from '../../src/errors.ts';
 import { createFileBlobs } from '../../src/blobs/file-blobs.ts';
 import { START } from '../../src/graph/graph.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
@@ -26,6 +27,94 @@ const odd = [
   '10',
   '-0',
 ];
+
+async function textsOf(pieces: AsyncIterable<string>): Promise<readonly string[]> {
+  const texts: string[] = [];
+  for await (const piece of pieces) texts.push(piece);
+  return texts;
+}
+
+test.each(['x/y', 'order#1', 'é', '\u{1F5FF}', "';drop", '..', '__proto__', 'a.3', '%00', 'cairn', 'a'.repeat(200)])(
+  'H1 %j is a run',
+  async (runId) => {
+    const { engine } = createBench();
+    const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+    expect((await runToRest(engine, graph, {}, runId)).status).toBe('completed');
+    expect((await engine.fork({ runId, seq: 0 }, { runId: `${runId.slice(0, 199)}F` })).seq).toBe(1);
+    expect(await engine.locate(runId, { byPrefix: true })).toMatchObject({ runId });
+  },
+);
+
+test.each([
+  'victim@2',
+  'victim@head',
+  'victim~1',
+  'a b',
+  'a\u0000',
+  'a\nb',
+  'a\u202eb',
+  'a\u200bb',
+  'a\u2060b',
+  'a\u00adb',
+  'a\u3164b',
+  '\ufeffa',
+  '"a"',
+  'a'.repeat(201),
+  'cairn:due:report:20261129T133600Z',
+  'cairn:schedule:report',
+  'cairn:x',
+  'chat-abcdefghijklmnopqrstuvwxyz012345',
+  'chat-abcdefghijklmnopqrstuvwxyz012345-2',
+])('H1 no new run, no fork and no copy is called %j', async (runId) => {
+  const { engine } = createBench();
+  const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  const refused = { code: 'ID_INVALID', data: { kind: 'run id' } };
+  await expect(engine.start(graph, {}, { runId })).rejects.toMatchObject(refused);
+  await runToRest(engine, graph, {}, 'victim');
+  await expect(engine.fork({ runId: 'victim', seq: 0 }, { runId })).rejects.toMatchObject(refused);
+  const text = await textsOf(engine.history.export('victim'));
+  const copy = async function* (): AsyncGenerator<string> {
+    yield* text;
+  };
+  await expect(engine.history.import(copy(), { runId })).rejects.toMatchObject(refused);
+});
+
+test('H1 what derives ids takes those of its own form alone, and nobody else takes them', async () => {
+  const { engine } = createBench();
+  const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  const runId = 'cairn:due:report:20261129T133600Z';
+  for (const other of ['report', 'cairn:schedule:report', 'cairn:duel'])
+    await expect(engine.start(graph, {}, { runId: other, origin: 'due' })).rejects.toMatchObject({
+      code: 'ID_INVALID',
+    });
+  expect((await engine.start(graph, {}, { runId, origin: 'due' })).created).toBe(true);
+  await expect(engine.start(graph, {}, { runId })).rejects.toMatchObject({ code: 'ID_INVALID' });
+  expect((await engine.start(graph, {}, { runId, origin: 'due' })).created).toBe(false);
+});
+
+test('H1 a run with a derived id counts only if the system began it: a fork and an untrusted import did not', async () => {
+  const [here, there] = [createBench(), createBench()];
+  const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  const due = { runId: 'cairn:due:report:20261129T133600Z', origin: 'due' } as const;
+  await (await here.engine.start(graph, {}, due)).result();
+  const text = await textsOf(here.engine.history.export(due.runId, { move: true }));
+  for (const trust of [false, true]) {
+    const copy = async function* (): AsyncGenerator<string> {
+      yield* text;
+    };
+    await there.engine.history.import(copy(), { move: true, trust });
+    const again = there.engine.start(graph, {}, due).then(
+      ({ created }) => created,
+      (error: unknown) => (error as CairnError).data['difference'],
+    );
+    expect([trust, await again]).toEqual([trust, trust ? false : 'origin']);
+    await there.engine.history.remove(due.runId);
+  }
+  const fork = await here.engine.fork({ runId: due.runId, seq: 0 });
+  const row = await here.engine.ports.store.readRun({ tenant: here.engine.ports.tenant, runId: fork.runId });
+  expect(new TextDecoder().decode(row?.meta)).not.toContain('origin');
+});
+
 const unusable = ['', 'a'.repeat(10_000), '\ud800', '\u{1F5FF}'.repeat(200)];
 
 test.each(odd)(
@@ -47,7 +136,7 @@ test.each(odd)(
       ],
       [{ from: START, to: id }],
     );
-    const runId = `${id}${id.length > 500 ? '' : '!'}`;
+    const runId = `of-${encodeURIComponent(id)}`.slice(0, 200);
     const paused = await runToRest(bench.engine, graph, { id }, runId);
     expect(paused.waits[0]?.node).toEqual([id]);
     const next = afterCrash(bench);
@@ -55,7 +144,7 @@ test.each(odd)(
     await next.answer(runId, paused.waits[0]?.waitId ?? '', 'answer');
     const done = await resumeToRest(next, runId, graph);
     expect(done.state.outputs[id]).toEqual([1, 2, 'answer', 'signal', 'string']);
-    const fork = await next.fork({ runId, seq: 0 }, { runId: `fork of ${id}`.slice(0, 512) });
+    const fork = await next.fork({ runId, seq: 0 }, { runId: `fork-${runId}`.slice(0, 200) });
     expect((await resumeToRest(next, fork.runId, graph)).state.outputs[id]).toEqual(done.state.outputs[id]);
     await store.close();
   },

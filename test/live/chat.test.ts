@@ -5,6 +5,7 @@ import { bearerTokens, createHandler, type Handler, type Scope } from '../../src
 import { toUIMessageStream, type ChatRun } from '../../src/ai-sdk/index.ts';
 import { AgentGraph, CairnError, outcome, START, type Engine } from '../../src/index.ts';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
+import { createSystemIds } from '../../src/app/process/process-ids.ts';
 import type { ModelRequest, Models } from '../../src/ports/model.ts';
 import { textOf } from '../../src/graph/contracts/contracts.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
@@ -413,4 +414,28 @@ test('CH7 an answer that failed says so without its words, and is made again whe
   await chat.regenerate();
   expect(chat.status).toBe('error');
   expect(textsOf(await openPage('c1', fetch))).toEqual(['break it', 'You said break it.']);
+});
+
+test('H1 nobody takes the run of a chat before its user; one of an earlier version goes on for its user alone', async () => {
+  const store = createMemoryStore();
+  const { handler, engine } = serve(store);
+  const fetch = fetchOf(handler, tokens.ann);
+  await say(new NodeChat('c1', fetch), 'hello');
+  const runId = (await runsOf(engine))[0]?.runId ?? '';
+  expect(runId).toMatch(/^cairn:chat:[\w-]{32}$/);
+  const { graph } = chatGraph().compile({ engine });
+  const earlier = runId.replace('cairn:chat:', 'chat-');
+  for (const taken of [runId.replace('chat:', 'chat:x'), earlier, `${earlier}-2`])
+    await expect(engine.start(graph, { prompt: 'x' }, { runId: taken })).rejects.toMatchObject({ code: 'ID_INVALID' });
+  // As an earlier version wrote them: Ann's, and one of somebody else under the id that is hers.
+  for (const user of ['bob', 'ann']) {
+    const old = createMemoryStore();
+    const second = serve(old, { advance: 'elsewhere' });
+    const ids = { ...createSystemIds(), createRunId: () => earlier };
+    const writer = createDefaultEngine({ store: old, models: scriptedModel(), ids });
+    engines.push(writer);
+    await writer.start(graph, { prompt: 'old words' }, { detach: true, meta: { labels: { user } } });
+    const page = await openPage('c1', fetchOf(second.handler, tokens.ann));
+    expect(textsOf(page)).toEqual(user === 'ann' ? ['old words'] : []);
+  }
 });

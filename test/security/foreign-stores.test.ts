@@ -123,7 +123,7 @@ export const graph = new AgentGraph({}, { id: 'sent' })
     if (isStarted) sender.write('cairn.config.yaml', 'store: sqlite:sent.db\n');
     const worker = place.start('worker', ...store);
     // It was due at the second pause at the latest.
-    const due = isStarted ? /(?:paused +n\.schedule[^]*){3}/ : /n\.schedule[^]*PERMISSION_DENIED/;
+    const due = isStarted ? /(?:paused +cairn:schedule:n[^]*){3}/ : /cairn:schedule:n[^]*PERMISSION_DENIED/;
     await within('the schedule was due', printed(worker, due));
     worker.kill('SIGTERM');
     expect(existsSync(ran)).toBe(isStarted);

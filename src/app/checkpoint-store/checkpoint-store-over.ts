@@ -17,6 +17,7 @@ import { readAllRuns, type WritePlace, withClaim } from '../../history/access/pl
 import { checkTagName, readUserTags } from '../../history/read/tag-checkpoint.ts';
 import { removeCheckpoint } from '../../history/retention/remove-checkpoint.ts';
 import { removeRun } from '../../history/retention/remove-run.ts';
+import { checkNewRunId } from '../../history/stored/run-ids.ts';
 import type { Change, ChangePart } from '../../history/stored/change.ts';
 import { decodeCheckpoint, encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
 import type { RunRow, Store, TagRow } from '../../ports/store.ts';
@@ -154,6 +155,7 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
   async #save(saved: Checkpoint): Promise<void> {
     const run = await this.#store.readRun({ tenant: this.#place.tenant, runId: saved.runId });
     if (run === undefined) {
+      checkNewRunId(saved.runId);
       const writer = new TreeWriter({} as RunTree);
       beginTree(writer);
       saveIntoTree(writer, saved);

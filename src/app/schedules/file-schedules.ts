@@ -4,7 +4,14 @@ import type { Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/contract/operation.ts';
 import type { Schedules } from '../../operations/runs/schedules.ts';
 import { readCron } from './cron-times.ts';
-import { endSchedule, openSchedule, readSettings, scheduleGraph, type ScheduleSettings } from './keep-schedule.ts';
+import {
+  endSchedule,
+  openSchedule,
+  readSettings,
+  scheduleGraph,
+  wasStartedEarlier,
+  type ScheduleSettings,
+} from './keep-schedule.ts';
 
 /** What finds the graphs of files, and starts them. */
 interface Files {
@@ -25,7 +32,8 @@ export function fileScheduleGraph({ engine, loadScheduled }: Files): Graph {
     const { file, export: exportName, input, name } = settings as FileSettings;
     const { graph, source = file, exportName: found } = await loadScheduled(file, exportName);
     const meta = { source, labels: { schedule: name }, ...(found !== undefined && { exportName: found }) };
-    await engine.start(graph, input, { runId, detach: true, schedule: { dueAt: dueMs }, meta });
+    if (await wasStartedEarlier(engine, name, dueMs)) return;
+    await engine.start(graph, input, { runId, origin: 'due', detach: true, schedule: { dueAt: dueMs }, meta });
   });
 }
 

@@ -8,6 +8,8 @@ import { readCron, type CronTimes } from './cron-times.ts';
 import type { Engine, RunMeta } from '../../engine/api.ts';
 import { newFrame } from '../../engine/validate/new-frame.ts';
 import { defaultLimits } from '../../engine/limits.ts';
+import { derivedRunId, isOfOrigin } from '../../history/stored/run-ids.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
 
 // The graph of schedules. A schedule is a run that sleeps until its next due time, starts a run, and sleeps again. So its past due times
@@ -52,9 +54,23 @@ const lateMs = 60_000;
  */
 const retry: RetryPolicy = { attempts: 4, delayMs: 1_000, when: ({ code }) => code !== 'PERMISSION_DENIED' };
 
-/** Id of the run that a schedule starts at a time: `nightly.20261123T020000Z`. */
+/** A time as it stands in ids: `20261123T020000Z`. */
+const stampOf = (dueMs: number): string => new Date(dueMs).toISOString().replace(/[-:]|\.\d+/g, '');
+
+/** Id of the run that a schedule starts at a time: `cairn:due:nightly:20261123T020000Z`. */
 export function dueRunId(name: string, dueMs: number): string {
-  return `${name}.${new Date(dueMs).toISOString().replace(/[-:]|\.\d+/g, '')}`;
+  return derivedRunId('due', name, stampOf(dueMs));
+}
+
+/**
+ * Whether a version that derived other ids started the run of a time, before its schedule could record that. No caller can make such a run:
+ * none gives a due time.
+ */
+export async function wasStartedEarlier({ ports }: Engine, name: string, dueMs: number): Promise<boolean> {
+  const run = await ports.store.readRun({ tenant: ports.tenant, runId: `${name}.${stampOf(dueMs)}` });
+  if (run === undefined || run.schedule.dueAt !== dueMs) return false;
+  const { labels, isImported } = metaOf(run);
+  return labels?.['schedule'] === name && isImported !== true;
 }
 
 /** The due times that have passed and are to be started: those of just now, and older ones as the policy says. */
@@ -132,12 +148,15 @@ async function meet(
   }
 }
 
-/** Starts a run. If a worker started it under another graph and died before recording that, it counts as started. */
+/**
+ * Starts a run. If a worker started it under another graph and died before recording that, it counts as started; a run that no schedule
+ * began does not.
+ */
 async function startOnce(start: StartDue, settings: ScheduleSettings, runId: string, dueMs: number): Promise<void> {
   try {
     await start(settings, runId, dueMs);
   } catch (error) {
-    if (!CairnError.is(error, 'RUN_EXISTS')) throw error;
+    if (!CairnError.is(error, 'RUN_EXISTS') || error.data['difference'] === 'origin') throw error;
   }
 }
 
@@ -184,20 +203,41 @@ export interface OpenedSchedule {
 }
 
 const runIdOf = (name: string, generation: number): string =>
-  generation === 1 ? `${name}.schedule` : `${name}.schedule.${generation}`;
+  derivedRunId('schedule', name, ...(generation === 1 ? [] : [String(generation)]));
 
 const isOver = ({ status }: RunRow): boolean => status === 'completed' || status === 'cancelled' || status === 'failed';
 
-/** The newest active schedule with this name, and how many there were before it. */
-async function findGeneration(
-  { ports }: Engine,
-  name: string,
-): Promise<{ readonly generation: number; readonly run?: RunRow }> {
+/** The place of a schedule: the id of its run, and the run if it is active. */
+interface Generation {
+  readonly runId: string;
+  /** Whether no schedule had the name before. */
+  readonly isFirst: boolean;
+  readonly run?: RunRow;
+  /** Set if it was opened by a version that derived other ids. */
+  readonly isEarlier?: true;
+}
+
+/** The newest active schedule with this name. What was not opened as a schedule is none, whatever its id. */
+async function findGeneration(engine: Engine, name: string): Promise<Generation> {
+  const { store, tenant } = engine.ports;
   for (let generation = 1; generation <= generationsMax; generation += 1) {
-    const run = await ports.store.readRun({ tenant: ports.tenant, runId: runIdOf(name, generation) });
-    if (run === undefined || !isOver(run)) return { generation, ...(run !== undefined && { run }) };
+    const runId = `${name}.schedule${generation === 1 ? '' : `.${generation}`}`;
+    const run = await store.readRun({ tenant, runId });
+    if (run === undefined || !isScheduleGraph(run)) break;
+    if (!isOver(run)) return { runId, isFirst: false, run, isEarlier: true };
+  }
+  for (let generation = 1; generation <= generationsMax; generation += 1) {
+    const runId = runIdOf(name, generation);
+    const run = await store.readRun({ tenant, runId });
+    if (run === undefined) return { runId, isFirst: generation === 1 };
+    if (!isOver(run) && isOfOrigin(run, 'schedule')) return { runId, isFirst: false, run };
   }
   throw invalid('name', `there were ${generationsMax} schedules of the name ${name}`);
+}
+
+/** Whether a run has the graph of schedules, and not one that a caller called so. */
+function isScheduleGraph({ graphId, graphHash }: RunRow): boolean {
+  return scheduleGraph(graphId, async () => {}).hash === graphHash;
 }
 
 /**
@@ -212,14 +252,14 @@ export async function openSchedule(
   { meta, replaces = false }: { readonly meta?: RunMeta; readonly replaces?: boolean } = {},
 ): Promise<OpenedSchedule> {
   for (;;) {
-    const { generation, run } = await findGeneration(engine, settings.name);
-    const runId = runIdOf(settings.name, generation);
+    const { runId, run, isFirst, isEarlier } = await findGeneration(engine, settings.name);
     // A schedule that is opened again at each start of a program may have met its last time.
-    if (run === undefined && generation === 1) refuseIfPast(settings, engine.ports.clock.now());
+    if (isFirst) refuseIfPast(settings, engine.ports.clock.now());
     try {
       const { created } = await engine.start(graph, settings, {
         runId,
         detach: true,
+        ...(isEarlier !== true && { origin: 'schedule' }),
         ...(meta !== undefined && { meta }),
       });
       return { runId, created };

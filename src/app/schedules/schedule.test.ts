@@ -55,20 +55,25 @@ async function sleepsUntil({ store }: Pick<Bench, 'store'>, runId: string, text:
 test('W7 each due time starts one run, whose id follows from it, and the schedule sleeps until the next', async () => {
   const { nightly, clock, store, engine } = house({ input: { topic: 'sales' } });
   expect(iso(nightly.next(2).map(Number))).toEqual(['2026-11-22T13:00', '2026-11-22T14:00']);
-  expect(await nightly.start()).toEqual({ runId: 'hourly.schedule', created: true });
-  expect(await nightly.start()).toEqual({ runId: 'hourly.schedule', created: false });
-  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T13:00');
+  expect(await nightly.start()).toEqual({ runId: 'cairn:schedule:hourly', created: true });
+  expect(await nightly.start()).toEqual({ runId: 'cairn:schedule:hourly', created: false });
+  await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T13:00');
   await clock.advance(hourMs);
-  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T14:00');
+  await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T14:00');
   await clock.advance(hourMs);
-  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T15:00');
-  expect(await startedRuns({ store })).toEqual(['hourly.20261122T130000Z', 'hourly.20261122T140000Z']);
-  expect((await engine.inspect('hourly.20261122T130000Z')).state.outputs['write']).toEqual({ topic: 'sales' });
-  expect(await nightly.stop()).toBe('hourly.schedule');
+  await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T15:00');
+  expect(await startedRuns({ store })).toEqual([
+    'cairn:due:hourly:20261122T130000Z',
+    'cairn:due:hourly:20261122T140000Z',
+  ]);
+  expect((await engine.inspect('cairn:due:hourly:20261122T130000Z')).state.outputs['write']).toEqual({
+    topic: 'sales',
+  });
+  expect(await nightly.stop()).toBe('cairn:schedule:hourly');
   await clock.advance(3 * hourMs);
   expect(await startedRuns({ store })).toHaveLength(2);
   // Ended, it may be started again.
-  expect(await nightly.start()).toEqual({ runId: 'hourly.schedule.2', created: true });
+  expect(await nightly.start()).toEqual({ runId: 'cairn:schedule:hourly:2', created: true });
 });
 
 test('W7 times count from when a schedule is acknowledged, though its process died and a worker came much later', async () => {
@@ -101,13 +106,13 @@ test('W7 two processes that have one schedule start each due time once', async (
   const first = house();
   const second = house({}, { clock: first.clock, store: first.store, workerId: 'worker-2' });
   const opened = await Promise.all([first.nightly.start(), second.nightly.start()]);
-  expect(opened.map(({ runId }) => runId)).toEqual(['hourly.schedule', 'hourly.schedule']);
+  expect(opened.map(({ runId }) => runId)).toEqual(['cairn:schedule:hourly', 'cairn:schedule:hourly']);
   for (const text of ['13:00', '14:00', '15:00']) {
-    await sleepsUntil(first, 'hourly.schedule', `2026-11-22T${text}`);
+    await sleepsUntil(first, 'cairn:schedule:hourly', `2026-11-22T${text}`);
     await first.clock.advance(hourMs);
   }
-  await sleepsUntil(first, 'hourly.schedule', '2026-11-22T16:00');
-  expect(await startedRuns(first)).toEqual(['13', '14', '15'].map((hour) => `hourly.20261122T${hour}0000Z`));
+  await sleepsUntil(first, 'cairn:schedule:hourly', '2026-11-22T16:00');
+  expect(await startedRuns(first)).toEqual(['13', '14', '15'].map((hour) => `cairn:due:hourly:20261122T${hour}0000Z`));
 });
 
 test.each([
@@ -122,37 +127,40 @@ test.each([
   async ({ awayMs, started, ...options }) => {
     const before = house(options);
     await before.nightly.start();
-    await sleepsUntil(before, 'hourly.schedule', '2026-11-22T13:00');
+    await sleepsUntil(before, 'cairn:schedule:hourly', '2026-11-22T13:00');
     await before.engine.close();
     before.clock.timeMs += awayMs;
     const after = house(options, { clock: before.clock, store: before.store, workerId: 'worker-2' });
     expect((await after.nightly.start()).created).toBe(false);
     const next = new Date(Math.ceil((startMs + awayMs) / hourMs) * hourMs).toISOString().slice(0, 16);
-    await sleepsUntil(after, 'hourly.schedule', next);
+    await sleepsUntil(after, 'cairn:schedule:hourly', next);
     await until(
       'what was started has ended',
       async () =>
         (await after.store.listRuns({ tenant: 'default', graphId: 'report', status: ['running'] })).rows.length === 0,
     );
-    expect(await startedRuns(after)).toEqual(started.map((hour) => `hourly.20261122T${hour}0000Z`));
+    expect(await startedRuns(after)).toEqual(started.map((hour) => `cairn:due:hourly:20261122T${hour}0000Z`));
   },
 );
 
 test('W7 a clock that is put back starts nothing twice and misses nothing', async () => {
   const { nightly, clock, store, engine, options } = house();
   await nightly.start();
-  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T13:00');
+  await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T13:00');
   await clock.advance(hourMs / 2);
-  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T14:00');
+  await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T14:00');
   await engine.close();
   const earlier = createVirtualClock({ startMs: startMs - 2 * hourMs });
   const again = house({}, { clock: earlier, store, workerId: 'worker-2' });
   expect(options.clock.now()).toBeGreaterThan(earlier.now());
   await again.nightly.start();
-  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T14:00');
+  await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T14:00');
   await earlier.advance(4 * hourMs);
-  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T15:00');
-  expect(await startedRuns({ store })).toEqual(['hourly.20261122T130000Z', 'hourly.20261122T140000Z']);
+  await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T15:00');
+  expect(await startedRuns({ store })).toEqual([
+    'cairn:due:hourly:20261122T130000Z',
+    'cairn:due:hourly:20261122T140000Z',
+  ]);
 });
 
 test('W7 a due time whose run cannot be started is told in the history and holds up none after it', async () => {
@@ -163,7 +171,7 @@ test('W7 a due time whose run cannot be started is told in the history and holds
       const value: unknown = Reflect.get(engine, name, engine);
       if (name === 'start')
         return (...args: Parameters<Engine['start']>) =>
-          args[2]?.runId === 'hourly.20261122T130000Z'
+          args[2]?.runId === 'cairn:due:hourly:20261122T130000Z'
             ? Promise.reject(new Error(`away ${(faults += 1)}`))
             : engine.start(...args);
       return typeof value === 'function' ? (value.bind(engine) as unknown) : value;
@@ -171,26 +179,26 @@ test('W7 a due time whose run cannot be started is told in the history and holds
   });
   const nightly = schedule({ graph: report, engine: failing }, { cron: '0 * * * *', name: 'hourly' });
   await nightly.start();
-  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T13:00');
+  await sleepsUntil(bench, 'cairn:schedule:hourly', '2026-11-22T13:00');
   await bench.clock.advance(hourMs);
-  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T14:00');
+  await sleepsUntil(bench, 'cairn:schedule:hourly', '2026-11-22T14:00');
   await bench.clock.advance(hourMs);
-  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T15:00');
+  await sleepsUntil(bench, 'cairn:schedule:hourly', '2026-11-22T15:00');
   expect(faults).toBe(4);
-  expect(await startedRuns(bench)).toEqual(['hourly.20261122T140000Z']);
+  expect(await startedRuns(bench)).toEqual(['cairn:due:hourly:20261122T140000Z']);
 });
 
 test('W7 other options under one name are refused, or take its place when that is asked for', async () => {
   const bench = house();
   await bench.nightly.start();
-  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T13:00');
+  await sleepsUntil(bench, 'cairn:schedule:hourly', '2026-11-22T13:00');
   const other = schedule({ graph: report, engine: bench.engine }, { cron: '30 * * * *', name: 'hourly' });
   await expect(other.start()).rejects.toMatchObject({ code: 'CONFIG_INVALID', data: { path: 'name' } });
-  expect(await other.start({ replaces: true })).toEqual({ runId: 'hourly.schedule.2', created: true });
-  await sleepsUntil(bench, 'hourly.schedule.2', '2026-11-22T13:30');
+  expect(await other.start({ replaces: true })).toEqual({ runId: 'cairn:schedule:hourly:2', created: true });
+  await sleepsUntil(bench, 'cairn:schedule:hourly:2', '2026-11-22T13:30');
   await bench.clock.advance(hourMs + 60_000);
-  await sleepsUntil(bench, 'hourly.schedule.2', '2026-11-22T14:30');
-  expect(await startedRuns(bench)).toEqual(['hourly.20261122T133000Z']);
+  await sleepsUntil(bench, 'cairn:schedule:hourly:2', '2026-11-22T14:30');
+  expect(await startedRuns(bench)).toEqual(['cairn:due:hourly:20261122T133000Z']);
 });
 
 test('W7 a schedule that is killed at any of its commits starts each due time once', async () => {
@@ -218,14 +226,17 @@ test('W7 a schedule that is killed at any of its commits starts each due time on
     await again.start();
     // A due time that has passed is met at once, which takes a timer.
     await clock.advance(1_000);
-    await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T15:00');
-    for (const runId of ['hourly.20261122T130000Z', 'hourly.20261122T140000Z'])
+    await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T15:00');
+    for (const runId of ['cairn:due:hourly:20261122T130000Z', 'cairn:due:hourly:20261122T140000Z'])
       if ((await store.readRun({ tenant: 'default', runId })) !== undefined)
         await (await engine.resume(runId)).result();
     const started = await startedRuns({ store });
     // The first may have been missed by the process that died before it: the newest one counts then.
     expect(
-      [['hourly.20261122T130000Z', 'hourly.20261122T140000Z'], ['hourly.20261122T140000Z']],
+      [
+        ['cairn:due:hourly:20261122T130000Z', 'cairn:due:hourly:20261122T140000Z'],
+        ['cairn:due:hourly:20261122T140000Z'],
+      ],
       `dead at ${dieAt}`,
     ).toContainEqual(started);
     await engine.close();
@@ -394,4 +405,44 @@ test.each([
 ])('G9 a schedule with %o is refused', async (options: Partial<ScheduleOptions>, path) => {
   const refused = await (async () => house(options).nightly.start())().catch((error: unknown) => error);
   expect(refused).toMatchObject({ code: 'CONFIG_INVALID', data: { path } });
+});
+
+test('H1 runs that callers name as a schedule would suppress nothing, and are no schedule', async () => {
+  const bench = house();
+  for (const runId of ['hourly.20261122T130000Z', 'hourly.schedule'])
+    await (await bench.engine.start(report, { runId }, { runId })).result();
+  await expect(bench.engine.start(report, {}, { runId: 'cairn:due:hourly:20261122T130000Z' })).rejects.toMatchObject({
+    code: 'ID_INVALID',
+  });
+  await expect(bench.nightly.stop()).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await bench.nightly.start();
+  await sleepsUntil(bench, 'cairn:schedule:hourly', '2026-11-22T13:00');
+  await bench.clock.advance(hourMs);
+  await sleepsUntil(bench, 'cairn:schedule:hourly', '2026-11-22T14:00');
+  expect(await startedRuns(bench)).toContain('cairn:due:hourly:20261122T130000Z');
+  expect((await bench.engine.inspect('hourly.schedule')).state.outputs['write']).toEqual({ runId: 'hourly.schedule' });
+});
+
+test('P7 a schedule of an earlier version goes on under its id, and starts no time again that the version started', async () => {
+  const bench = house();
+  const { engine, nightly, clock } = bench;
+  const settings = { name: 'hourly', cron: '0 * * * *', timezone: 'UTC', missed: 'last', limit: 100, input: {} };
+  await engine.start(nightly.graph, settings, { runId: 'hourly.schedule', detach: true });
+  expect(await nightly.start()).toEqual({ runId: 'hourly.schedule', created: false });
+  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T13:00');
+  const earlier = {
+    runId: 'hourly.20261122T130000Z',
+    schedule: { dueAt: startMs + hourMs / 2 },
+    meta: { labels: { schedule: 'hourly' } },
+  };
+  await engine.start(report, {}, { ...earlier, detach: true });
+  await clock.advance(hourMs);
+  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T14:00');
+  await clock.advance(hourMs);
+  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T15:00');
+  await (await engine.resume(earlier.runId, { graph: report })).result();
+  expect(await startedRuns(bench)).toEqual(['cairn:due:hourly:20261122T140000Z', earlier.runId].toSorted());
+  expect(await nightly.stop()).toBe('hourly.schedule');
+  await until('it has ended', async () => (await engine.inspect('hourly.schedule')).status === 'cancelled');
+  expect(await nightly.start()).toEqual({ runId: 'cairn:schedule:hourly', created: true });
 });

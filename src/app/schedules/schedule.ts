@@ -11,6 +11,7 @@ import {
   type ScheduleOptions,
   scheduleGraph,
   type StartDue,
+  wasStartedEarlier,
 } from './keep-schedule.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
@@ -48,7 +49,7 @@ const optionNames: readonly string[] = [
 
 /**
  * Makes a schedule for a compiled graph. Each due time starts one run, whose id is made from the name and the time
- * (`nightly.20261123T020000Z`).
+ * (`cairn:due:nightly:20261123T020000Z`).
  * @throws CONFIG_INVALID an invalid cron expression or time zone, or an unknown option
  */
 export function schedule<Input = unknown>(
@@ -59,8 +60,10 @@ export function schedule<Input = unknown>(
   const times = readCron(options.cron, options.timezone ?? 'UTC');
   const startDue: StartDue = async ({ name, input }, runId, dueMs) => {
     const { engine } = target;
+    if (await wasStartedEarlier(engine, name, dueMs)) return;
     await engine.start(target.graph, input, {
       runId,
+      origin: 'due',
       detach: true,
       schedule: { dueAt: dueMs },
       meta: { labels: { schedule: name } },

@@ -18,6 +18,7 @@ import { deathWords, countOf } from '../../operations/format/amounts.ts';
 import { formatAge } from '../../operations/format/time.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
+import { runName } from '../../operations/runs/find-run.ts';
 import { formatDue, formatWait, purposeOf } from '../text/wait-text.ts';
 
 interface CompletionArguments {
@@ -90,7 +91,7 @@ interface Listed extends ListRunsOutput {
 
 function printRuns({ screen, commandLine }: Session, { runs, hasMore, now }: Listed): void {
   const rows = underParents(runs).map(({ run, lines }) => [
-    `${lines}${printable(run.runId)}`,
+    `${lines}${printable(runName(run.runId))}`,
     statusOf(run),
     printable(run.graphId),
     String(run.head),
@@ -205,7 +206,7 @@ const waitColumns = [
 
 function rowOf(wait: OpenQuestion, now: number): readonly string[] {
   const until = wait.dueAt === undefined ? '' : formatDue(wait.dueAt, now);
-  return [printable(wait.runId), printable(nodeNameOf(wait)), printable(purposeOf(wait)), until];
+  return [printable(runName(wait.runId)), printable(nodeNameOf(wait)), printable(purposeOf(wait)), until];
 }
 
 /** A line for each run that needs a resume and nothing else. */

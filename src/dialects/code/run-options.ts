@@ -125,7 +125,7 @@ export interface ContinueOptions<Answers = AnyAnswers> extends Omit<ResumeOption
   readonly answers?: Answers;
 }
 
-export interface BranchOptions<Answers = AnyAnswers> extends Omit<ForkOptions, 'set' | 'graph' | 'answers'> {
+export interface BranchOptions<Answers = AnyAnswers> extends Omit<ForkOptions, 'set' | 'graph' | 'answers' | 'origin'> {
   /** Other answers to questions that the original run was asked. Keys are as in `resume`. */
   readonly answers?: Answers;
   /** Changes of state, by dotted path: `{ 'scratch.confidence': 0.95 }`. Use patches for keys that contain a dot. */

@@ -7,6 +7,7 @@ import type { EngineEnvironment } from '../live-run/run-core.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, type LoadedState } from '../../history/load/load.ts';
+import { checkNewRunId, isOfOrigin } from '../../history/stored/run-ids.ts';
 import { costOf } from '../../history/load/lineage.ts';
 import { birthOf, makeKeySeed, type StoredMeta } from '../../history/stored/stored-meta.ts';
 import { refuseMasked } from '../../state/secrecy/refuse-masked.ts';
@@ -117,8 +118,10 @@ export async function admitRun(
   options: StartOptions,
 ): Promise<AdmittedRun> {
   const { limits, clock, ids, tenant } = env;
+  const { origin } = options;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
+  if (options.runId !== undefined) checkNewRunId(runId, origin);
   if (options.schedule !== undefined && !isStartSchedule(options.schedule))
     throw new CairnError('CONFIG_INVALID', { path: 'schedule', reason: 'it is { queue, priority, dueAt }' });
   const tree = await newFrame(graph, input, limits, env.intake);
@@ -142,7 +145,8 @@ export async function admitRun(
   );
   // A URL in this process's memory would be useless to a later process, but the path of a file is not.
   const keySeed = await makeKeySeed(env.store, tenant, runId, birthOf(ids, at));
-  const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, { tenant, runId }, graph)), keySeed };
+  const stored = await storeGraph(env, { tenant, runId }, graph);
+  const meta: StoredMeta = { ...options.meta, ...(origin !== undefined && { origin }), ...stored, keySeed };
   const reply = await env.store.admitRun({
     tenant,
     runId,
@@ -158,7 +162,7 @@ export async function admitRun(
     ...(options.detach === true ? {} : { claim: { workerId: ids.workerId, leaseMs: env.leaseMs } }),
     durability: 'power',
   });
-  if (!reply.created) await checkSame(env, reply, graph, tree);
+  if (!reply.created) await checkSame(env, reply, graph, tree, origin);
   const ownCost = costOf(first.body.byteLength, 1);
   const cost = { deltaBytes: first.body.byteLength, rows: 1, ownCost, stateBytes: 0, snapshotSeq: undefined };
   return { ...reply, loaded: { root, seq: 0, checksum: first.checksum, cost } };
@@ -192,9 +196,16 @@ async function rootDelta(env: EngineEnvironment, run: RunKey, root: RunTree): Pr
   return state.delta.take();
 }
 
-/** Checks that an existing run with this id has the same graph and input, so that it is the same run. */
-async function checkSame(env: EngineEnvironment, reply: AdmissionReply, graph: Graph, tree: FrameTree): Promise<void> {
-  const { run } = reply;
+/** Checks that an existing run with this id was begun by the same part of the system with the same graph and input: it is the same run. */
+async function checkSame(
+  env: EngineEnvironment,
+  { run }: AdmissionReply,
+  graph: Graph,
+  tree: FrameTree,
+  origin: StartOptions['origin'],
+): Promise<void> {
+  if (origin !== undefined && !isOfOrigin(run, origin))
+    throw new CairnError('RUN_EXISTS', { runId: run.runId, difference: 'origin' });
   if (run.graphHash !== graph.hash || run.graphId !== graph.id) {
     throw new CairnError('RUN_EXISTS', {
       runId: run.runId,

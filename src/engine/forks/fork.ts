@@ -5,7 +5,8 @@
 import { CairnError } from '../../errors.ts';
 import { decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
-import { birthOf, makeKeySeed, metaOf } from '../../history/stored/stored-meta.ts';
+import { birthOf, makeKeySeed, metaOf, type StoredMeta } from '../../history/stored/stored-meta.ts';
+import { checkNewRunId } from '../../history/stored/run-ids.ts';
 import { openWaitRows } from '../../history/stored/messages.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { partitions, type StateView } from '../../graph/contracts/node-contract.ts';
@@ -57,6 +58,7 @@ export async function forkRun(
   const { store, clock, ids, tenant, limits } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
+  if (options.runId !== undefined) checkNewRunId(runId, options.origin);
   const { from, checksum, ops, waits, pending, graphHash, differences } =
     (await quickFork(env, run, seq, options, { tenant, runId })) ??
     (await fullFork(env, run, seq, options, findGraph, { tenant, runId }));
@@ -85,7 +87,7 @@ export async function forkRun(
     graphId: options.graph?.id ?? run.graphId,
     graphHash,
     status: 'paused',
-    meta: encoder.encode(JSON.stringify({ ...metaOf(run), keySeed })),
+    meta: encoder.encode(JSON.stringify({ ...metaOfFork(run, options), keySeed })),
     parent: { runId: owner.runId, seq: from },
     checkpoint: { seq: from + 1, at, ...first },
     waits,
@@ -94,6 +96,12 @@ export async function forkRun(
   });
   if (!reply.created) throw new CairnError('RUN_EXISTS', { runId, difference: 'history' });
   return { runId, seq: from + 1 };
+}
+
+/** What a fork's row keeps beside it: the original's, but for its origin, which is the fork's own. */
+function metaOfFork(run: RunRow, { origin }: ForkOptions): StoredMeta {
+  const { origin: _, ...meta } = metaOf(run);
+  return { ...meta, ...(origin !== undefined && { origin }) };
 }
 
 /** A fork is found by the labels of the run that it was forked from. */

@@ -122,20 +122,23 @@ export class ImportWriter {
   /**
    * The run's meta. A moved run keeps the seed of its idempotency keys, and so its birth. A copy gets its own, so that it never sends a key of
    * the original; an import that is repeated makes the same copy.
-   * Whether the run is trusted is said here and not by the export.
+   * Whether the run is trusted is said here and not by the export, and what began it counts only of one that is.
    */
   async #metaOf(meta: string): Promise<Uint8Array> {
     const { tenant, runId, isTrusted } = this.#options;
     const {
       isImported: _,
       isRestored: __,
+      origin,
       ...exported
     } = metaOf({ key: this.runKey, meta: Buffer.from(meta, 'base64') });
     const isCopy = runId !== this.#header.runId;
+    const keepsOrigin = isTrusted && !isCopy && origin !== undefined;
     return Buffer.from(
       JSON.stringify({
         ...exported,
         ...(!isTrusted && { isImported: true }),
+        ...(keepsOrigin && { origin }),
         ...(isCopy && { keySeed: await makeKeySeed(this.#store, tenant, runId, exported.keySeed ?? '') }),
       }),
     );

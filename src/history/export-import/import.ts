@@ -13,6 +13,7 @@ import {
   headerMeta,
   ImportedState,
 } from './export-masked.ts';
+import { checkNewRunId } from '../stored/run-ids.ts';
 import { ImportWriter } from './import-writer.ts';
 import { ImportedRun } from './imported-run.ts';
 
@@ -58,6 +59,7 @@ export async function importRun(
   if (as === 'copy' && newRunId === undefined) {
     throw new CairnError('USAGE_INVALID', { reason: 'a copy needs a run id of its own' });
   }
+  if (as === 'copy' && newRunId !== undefined) checkNewRunId(newRunId);
   let writer: ImportWriter | undefined;
   let run: ImportedRun | undefined;
   let runId = '';

@@ -18,6 +18,8 @@ beforeAll(async () => {
   await write('0190-other', 1);
   await write('odd@2', 3);
   await write('odd', 3);
+  await write('lone@1', 2);
+  await write('with', 1);
   await write('with.7', 1);
   await history.store.tagCheckpoint(await main.row(), { name: 'v1', seq: 2 });
   await history.store.tagCheckpoint(await main.row(), { name: '3', seq: 1 });
@@ -46,13 +48,14 @@ test.each([
   ['0190-main@v1', '0190-main 2'],
   ['0190-main@v1~1', '0190-main 1'],
   ['0190-main@3', '0190-main 1'],
-  ['0190-main.4', '0190-main 4'],
-  ['odd@2', 'odd@2 3'],
+  ['"odd@2"', 'odd@2 3'],
+  ['"odd@2"@1', 'odd@2 1'],
+  ['"odd@2"~', 'odd@2 2'],
+  ['"odd"@2', 'odd 2'],
   ['odd@2@1', 'odd@2 1'],
+  ['lone@1', 'lone@1 2'],
   ['odd@1', 'odd 1'],
   ['with.7', 'with.7 1'],
-  ['with.7.0', 'with.7 0'],
-  ['with.0', 'with.7 0'],
   ['fork', 'fork 4'],
   ['fork@1', 'fork 1'],
   ['fork@v1', 'fork 2'],
@@ -70,6 +73,8 @@ test('H1 run keys and their prefixes name runs in checkpoint ids', async () => {
 test.each([
   ['nothing', 'RUN_NOT_FOUND', {}],
   ['', 'RUN_NOT_FOUND', {}],
+  ['"0190-m"', 'RUN_NOT_FOUND', {}],
+  ['odd@2', 'CHECKPOINT_AMBIGUOUS', { matches: ['"odd@2"', '"odd"@2'] }],
   ['nothing@3', 'RUN_NOT_FOUND', {}],
   ['0190', 'CHECKPOINT_AMBIGUOUS', { matches: ['0190-main', '0190-other'] }],
   ['0190@2', 'CHECKPOINT_AMBIGUOUS', { reference: '0190@2' }],

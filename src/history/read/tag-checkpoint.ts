@@ -28,7 +28,7 @@ export type CheckpointName = string | { readonly runId: string; readonly seq?: n
 /** Names a run: its id or key, or an entry of a list. */
 export type RunName = string | { readonly runId: string };
 
-/** How a run may be named. */
+/** How a run may be named. In quotation marks, `"odd@2"` or `"odd@2"@7`, the id within is meant and nothing else. */
 export interface NamingOptions {
   /** Whether the beginning of an id or key is enough. Default true. Programs use false, because their ids may begin alike. */
   readonly byPrefix?: boolean;
@@ -38,8 +38,8 @@ export interface NamingOptions {
 const listedMatches = 8;
 
 /**
- * Finds the run with this id, this key, or this prefix of either if it is unique. Ids win over keys, and both over prefixes.
- * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS several runs begin with the prefix
+ * Finds the run with this id, this key, or this prefix of either if it is unique. Ids and keys win over prefixes.
+ * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS several runs begin with the prefix, or the id of one is the key of another
  */
 export async function findRun(
   store: Store,
@@ -47,15 +47,36 @@ export async function findRun(
   name: string,
   options: NamingOptions = {},
 ): Promise<RunRow> {
-  const run = name === '' ? undefined : await findByName(store, tenant, [{ name, position: undefined }], name, options);
-  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: name });
-  return run.run;
+  const quoted = readQuoted(name);
+  const isRun = name !== '' && (quoted === undefined || quoted.position === undefined);
+  const found = isRun
+    ? await findByName(store, tenant, [quoted ?? { name, position: undefined }], name, options)
+    : undefined;
+  if (found === undefined) throw await notFound(store, tenant, name);
+  return found.run;
+}
+
+/** How a run is addressed whatever its id: see {@link NamingOptions}. */
+export const quotedRun = (runId: string): string => JSON.stringify(runId);
+
+/** The name of a run as people write it: ids of new runs as they are, one that would be read as a checkpoint in quotation marks. */
+export const runName = (runId: string): string => (/[@~]|^"/u.test(runId) ? quotedRun(runId) : runId);
+
+/** Names what begins alike, since a part of an id does not stand for the whole where that could be another run. */
+async function notFound(store: Store, tenant: string, name: string): Promise<CairnError> {
+  const [part = ''] = name.split(/[@~]/u);
+  const alike = part === '' || part.startsWith('"') ? [] : await store.findRuns(tenant, part, listedMatches);
+  const ids = alike.map(({ runId }) => runName(runId)).join(', ');
+  return new CairnError('RUN_NOT_FOUND', {
+    runId: readQuoted(name)?.name ?? name,
+    ...(ids !== '' && { hint: `Name it whole. Runs that begin so: ${ids}.` }),
+  });
 }
 
 /**
- * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, each optionally followed by `~N`, and `RUN.SEQ`. RUN is the name of a run. Ids may
- * contain `@`, `.` and `~`, so the longest part that names a run wins, and an exact id wins over a prefix. The result has the run that
- * the reference names, even if the checkpoint belongs to an ancestor.
+ * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, each optionally followed by `~N`, and `KEY.SEQ`. RUN is the name of a run. Ids of
+ * older runs may contain `@` and `~`: where two runs are meant as well, neither is taken. An exact id wins over a prefix. The result has the
+ * run that the reference names, even if the checkpoint belongs to an ancestor.
  * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
  */
 export async function resolveReference(
@@ -65,7 +86,7 @@ export async function resolveReference(
   options: NamingOptions = {},
 ): Promise<ResolvedReference> {
   const found = await findByName(store, tenant, text === '' ? [] : readingsOf(text), text, options);
-  if (found === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: text });
+  if (found === undefined) throw await notFound(store, tenant, text);
   return locate(store, found.run, found.position, text);
 }
 
@@ -99,7 +120,7 @@ export async function resolveRun(
 /** The name as people write it. */
 export function nameOf(name: CheckpointName): string {
   if (typeof name === 'string') return name;
-  return name.seq === undefined ? name.runId : `${name.runId}@${name.seq}`;
+  return name.seq === undefined ? runName(name.runId) : `${runName(name.runId)}@${name.seq}`;
 }
 
 interface Found {
@@ -107,7 +128,10 @@ interface Found {
   readonly position: string | undefined;
 }
 
-/** Tries every reading as an id first, then every reading as a key or prefix. */
+/**
+ * Tries every reading as an id or a key, then every reading as a prefix.
+ * @throws CHECKPOINT_AMBIGUOUS several runs are meant: nobody can know which, since whoever names a run chooses its id
+ */
 async function findByName(
   store: Store,
   tenant: string,
@@ -115,30 +139,69 @@ async function findByName(
   reference: string,
   options: NamingOptions,
 ): Promise<Found | undefined> {
-  for (const { name, position } of readings) {
-    const run = await store.readRun({ tenant, runId: name });
-    if (run !== undefined) return { run, position };
+  const exact = new Map<string, Found>();
+  for (const { name, position, isKey = false, isQuoted = false } of readings) {
+    const byId = isKey ? undefined : await store.readRun({ tenant, runId: name });
+    if (byId !== undefined) exact.set(JSON.stringify([byId.runId, position]), { run: byId, position });
+    const byKey = isQuoted ? undefined : await findByKey(store, tenant, name);
+    if (byKey !== undefined) exact.set(JSON.stringify([byKey.runId, position]), { run: byKey, position });
   }
-  for (const { name, position } of readings) {
-    const run = await findByPrefix(store, tenant, name, reference, options);
+  const [found, other] = exact.values();
+  if (found !== undefined && other === undefined) return found;
+  if (found !== undefined)
+    throw new CairnError('CHECKPOINT_AMBIGUOUS', {
+      reference,
+      matches: [...exact.values()].map(
+        ({ run, position }) => quotedRun(run.runId) + (position === undefined ? '' : `@${position}`),
+      ),
+      hint: 'Name the run in quotation marks, within those of the shell.',
+    });
+  if (options.byPrefix === false) return undefined;
+  for (const { name, position, isQuoted = false } of readings) {
+    const run = isQuoted ? undefined : await findByPrefix(store, tenant, name, reference);
     if (run !== undefined) return { run, position };
   }
   return undefined;
+}
+
+async function findByKey(store: Store, tenant: string, key: string): Promise<RunRow | undefined> {
+  if (!/^[\da-f]{16}$/.test(key)) return undefined;
+  return (await store.findRuns(tenant, key, listedMatches)).find((run) => run.key === key);
 }
 
 interface Reading {
   readonly name: string;
   /** The part after the `@` or `.`; undefined means the head. */
   readonly position: string | undefined;
+  /** Whether the name is a key, as in a checkpoint's id, or the beginning of one. */
+  readonly isKey?: boolean;
+  /** Whether it stood in quotation marks: it is an id. */
+  readonly isQuoted?: boolean;
+}
+
+/** A name in quotation marks, and what follows it; undefined if it is none. */
+function readQuoted(text: string): Reading | undefined {
+  const [, quoted, rest = ''] = /^("(?:[^"\\]|\\.)*")((?:[@~].*)?)$/su.exec(text) ?? [];
+  if (quoted === undefined) return undefined;
+  try {
+    const position = rest === '' ? undefined : rest.startsWith('@') ? rest.slice(1) : `head${rest}`;
+    return { name: JSON.parse(quoted) as string, position, isQuoted: true };
+  } catch {
+    return undefined;
+  }
 }
 
 /** All ways to split a reference into a run and a position, the longest run first. */
 function readingsOf(text: string): readonly Reading[] {
+  const quoted = readQuoted(text);
+  if (quoted !== undefined) return [quoted];
   const readings: Reading[] = [{ name: text, position: undefined }];
   for (let end = text.length - 1; end > 0; end--) {
     const rest = text.slice(end + 1);
-    if (text[end] === '@' && rest !== '') readings.push({ name: text.slice(0, end), position: rest });
-    if (text[end] === '.' && /^\d+(~\d*)*$/.test(rest)) readings.push({ name: text.slice(0, end), position: rest });
+    if (text[end] === '@' && rest !== '' && !rest.includes('@'))
+      readings.push({ name: text.slice(0, end), position: rest });
+    if (text[end] === '.' && /^[\da-f]{1,16}$/.test(text.slice(0, end)) && /^\d+(~\d*)*$/.test(rest))
+      readings.push({ name: text.slice(0, end), position: rest, isKey: true });
     if (text[end] === '~' && /^\d*(~\d*)*$/.test(rest))
       readings.push({ name: text.slice(0, end), position: `head~${rest}` });
   }
@@ -150,11 +213,8 @@ async function findByPrefix(
   tenant: string,
   prefix: string,
   reference: string,
-  { byPrefix = true }: NamingOptions,
 ): Promise<RunRow | undefined> {
   const found = await store.findRuns(tenant, prefix, listedMatches);
-  const exact = found.find(({ key }) => key === prefix);
-  if (exact !== undefined || !byPrefix) return exact;
   if (found.length < 2) return found[0];
   throw new CairnError('CHECKPOINT_AMBIGUOUS', { reference, matches: found.map(({ runId }) => runId) });
 }

@@ -7,6 +7,9 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import { applyDelta } from '../../state/delta.ts';
 import { checkpointId, type DecodedCheckpoint, blobHash, readBlobValue } from './checkpoint.ts';
 
+/** A part of the system that starts runs under ids that it derives: a schedule, what a schedule started when it was due, a chat. */
+export type RunOrigin = 'schedule' | 'due' | 'chat';
+
 export interface StoredMeta {
   /** Path or URL of the module or file that exports the graph. The name of the export is in `exportName`. */
   readonly source?: string;
@@ -16,6 +19,8 @@ export interface StoredMeta {
   readonly isImported?: true;
   /** Set on runs that were restored from a backup without being trusted, and on their forks. */
   readonly isRestored?: true;
+  /** What derived the run's id and started it; absent for runs that a caller started, for forks of them, and for imports not trusted. */
+  readonly origin?: RunOrigin;
   /** Seed of the run's idempotency keys: see key-seed.ts. */
   readonly keySeed?: string;
   /** Hash of the graph that the run was started with, which `structure` and `text` describe. */

@@ -2,6 +2,7 @@
 import { perform } from '../../operations/contract/perform.ts';
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
 import { CairnError, commandText, reasonOf } from '../../errors.ts';
+import { quotedRun } from '../../operations/runs/find-run.ts';
 import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { listWorkflows } from '../../operations/workflows/describe-workflow.ts';
 import { listCheckpoints } from '../../operations/checkpoints/list-checkpoints.ts';
@@ -123,7 +124,7 @@ function registerCheckpoints(server: McpServer, house: ServerHouse): void {
   };
   server.registerResource('checkpoint', template, metadata, (uri, { run, seq }) =>
     reading(house, uri, jsonType, async () => {
-      const checkpoint = `${textOf(run)}@${textOf(seq)}`;
+      const checkpoint = `${quotedRun(textOf(run))}@${textOf(seq)}`;
       const details = await perform(showCheckpoint, context, { checkpoint });
       const progress = await perform(describeCheckpoint, context, { checkpoint });
       return JSON.stringify(toJson({ ...details, ...progress }), null, 2);

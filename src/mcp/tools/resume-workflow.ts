@@ -2,7 +2,7 @@
 import { perform } from '../../operations/contract/perform.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
-import { findRun } from '../../operations/runs/find-run.ts';
+import { findCheckpointToChange, findRunToChange } from '../../operations/runs/find-run.ts';
 import type { WorkContext, RunStanding } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
@@ -146,6 +146,8 @@ interface ResumeWorkflowInput {
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_AMBIGUOUS, CHECKPOINT_CORRUPT */
 async function readCheckpoint({ context }: ToolCall, checkpoint: string): Promise<DescribeCheckpointOutput> {
   try {
+    // It is answered next, so a part of its id is not enough.
+    await findCheckpointToChange(context, checkpoint);
     return await perform(describeCheckpoint, context, { checkpoint });
   } catch (error) {
     if (!CairnError.is(error, 'RUN_NOT_FOUND')) throw error;
@@ -292,7 +294,7 @@ const lookEveryMs = 250;
 async function seeTaken(context: WorkContext, runId: string): Promise<void> {
   for (;;) {
     await sleep(lookEveryMs, undefined, { ref: false });
-    const { hasMessages } = await findRun(context, runId);
+    const { hasMessages } = await findRunToChange(context, runId);
     if (!hasMessages) return;
     try {
       await perform(resumeRun, context, { run: runId });

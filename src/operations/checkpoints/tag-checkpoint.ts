@@ -1,11 +1,7 @@
 /** The operation `tag`: names a checkpoint, or removes a name. */
 import { objectOf, text, whole } from '../contract/output-shapes.ts';
-import {
-  checkTagName,
-  removeTag,
-  tagCheckpoint as setTag,
-  resolveReference,
-} from '../../history/read/tag-checkpoint.ts';
+import { checkTagName, removeTag, tagCheckpoint as setTag } from '../../history/read/tag-checkpoint.ts';
+import { findCheckpointToChange } from '../runs/find-run.ts';
 import type { Operation } from '../contract/operation.ts';
 
 export interface TagCheckpointInput {
@@ -45,11 +41,11 @@ export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> =
   isReadOnly: false,
   scope: 'fork',
   route: 'POST /checkpoints/{checkpoint}/tags',
-  async run({ store, tenant }, { checkpoint, name, remove = false }) {
+  async run(context, { checkpoint, name, remove = false }) {
     if (!remove) checkTagName(name);
-    const found = await resolveReference(store, tenant, checkpoint);
-    if (!remove) return setTag(store, found, name);
-    const { runId } = await removeTag(store, found.run, name);
+    const found = await findCheckpointToChange(context, checkpoint);
+    if (!remove) return setTag(context.store, found, name);
+    const { runId } = await removeTag(context.store, found.run, name);
     return { runId, name };
   },
 };

@@ -11,7 +11,7 @@ import type { KnownWorkflow, Workflows } from './workflows.ts';
 export type FieldType =
   /** A text. */
   | 'text'
-  /** Names a run: its id, or the beginning of it. */
+  /** Names a run: its id; to read it, the beginning of the id is enough. */
   | 'run'
   /** Names a checkpoint: its id, `RUN@12`, `RUN@tag`, `RUN@head~2`, or a run for its newest. */
   | 'checkpoint'

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
 import { objectOf, text } from '../contract/output-shapes.ts';
 import type { CancelOptions } from '../../engine/api.ts';
-import { findRun } from './find-run.ts';
+import { findRun, findRunToChange, quotedRun } from './find-run.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export interface CancelRunInput {
@@ -41,7 +41,7 @@ export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> 
   route: 'POST /runs/{run}/cancel',
   tool: { isDestructive: true, isIdempotent: true },
   async run(context, { run, reason, by, force }) {
-    const { runId } = await findRun(context, run);
+    const { runId } = await findRunToChange(context, run);
     const options = {
       ...(reason !== undefined && { reason }),
       ...(by !== undefined && { by }),
@@ -64,7 +64,7 @@ async function cancelled(context: WorkContext, runId: string, options: CancelOpt
   await context.engine.cancel(runId, options);
   let hasBegun = false;
   for (let look = 1; ; look += 1) {
-    const { status, claim } = await findRun(context, runId);
+    const { status, claim } = await findRun(context, quotedRun(runId));
     // What follows a cancel may fail, or wait for somebody.
     hasBegun ||= status === 'cancelling';
     if (status === 'cancelled' || (hasBegun && status !== 'cancelling')) return status;

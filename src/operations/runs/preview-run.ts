@@ -7,7 +7,7 @@ import type { Amounts } from '../../graph/amounts.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { hashValue } from '../../graph/canonical.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { findCheckpointToChange } from './find-run.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import { CairnError } from '../../errors.ts';
@@ -79,12 +79,12 @@ export const branchFields: FieldsOf<BranchInput> = {
 };
 
 export async function readBranch(
-  { store, tenant, loadGraph }: WorkContext,
+  context: WorkContext,
   { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure, leaveOutAdded }: BranchInput,
 ): Promise<{ readonly from: CheckpointRef; readonly origin: RunRow; readonly options: ForkOptions }> {
   const patches = Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
-  const { run, seq } = await resolveReference(store, tenant, checkpoint);
-  const graph = file === undefined ? undefined : (await loadGraph(file, exportName)).graph;
+  const { run, seq } = await findCheckpointToChange(context, checkpoint);
+  const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
   return {
     origin: run,
     from: { runId: run.runId, seq },

@@ -3,7 +3,7 @@ import { listOf, objectOf, text, texts, whole } from '../contract/output-shapes.
 import { CairnError } from '../../errors.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from '../../history/read/whole-checkpoint.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
-import { findRun } from './find-run.ts';
+import { findRunToChange } from './find-run.ts';
 
 export interface ReleaseRunsInput {
   readonly run?: string;
@@ -36,6 +36,6 @@ export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, History
         hint: 'Name a run, or release all that are held with --all.',
       });
     if (run === undefined) return { released: await releaseAllRuns(context) };
-    return { released: [await releaseRun(context, await findRun(context, run))] };
+    return { released: [await releaseRun(context, await findRunToChange(context, run))] };
   },
 };

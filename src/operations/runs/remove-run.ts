@@ -1,7 +1,7 @@
 /** The operation `rm`: removes a run and everything that belongs to it. */
 import { objectOf, texts, whole } from '../contract/output-shapes.ts';
 import { removeRun as remove, type RemovedRuns } from '../../history/retention/remove-run.ts';
-import { findRun } from './find-run.ts';
+import { findRunToChange } from './find-run.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface RemoveRunInput {
@@ -25,6 +25,6 @@ export const removeRun: Operation<RemoveRunInput, RemovedRuns, HistoryContext> =
   scope: 'admin',
   route: 'DELETE /runs/{run}',
   async run(context, { run, withForks = false, dryRun = false }) {
-    return remove(context, (await findRun(context, run)).runId, { withForks, dryRun });
+    return remove(context, (await findRunToChange(context, run)).runId, { withForks, dryRun });
   },
 };

@@ -3,7 +3,7 @@ import { standing } from '../contract/output-shapes.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { metaOf } from '../../engine/commands/find-graph.ts';
 import { CairnError } from '../../errors.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { findCheckpointToChange } from './find-run.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { followRun } from './follow-run.ts';
 import { readWait } from '../../history/stored/messages.ts';
@@ -105,7 +105,7 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
       ...(retry && { retry }),
       ...(budget !== undefined && { budget }),
     });
-    const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
+    const { run: row, seq } = await findCheckpointToChange(context, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
     const options = { ...(graph !== undefined && { graph }), ...(leaveOutAdded !== undefined && { leaveOutAdded }) };
     const from = { runId: row.runId, seq };

@@ -3,10 +3,11 @@
  */
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
+import { isOfOrigin } from '../../history/stored/run-ids.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { anything, flag, listOf, objectOf, text, texts, time, told } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
-import { findRun } from './find-run.ts';
+import { findRun, quotedRun } from './find-run.ts';
 import { openStatuses, readAllRuns } from '../../history/access/place.ts';
 
 /** A schedule for a file: see `ScheduleOptions` of the library. */
@@ -66,9 +67,13 @@ export interface ScheduleOutput {
   readonly created?: boolean;
 }
 
-/** Whether a run is a schedule, of a file or made by a program. */
-function isSchedule({ graphId }: RunRow): boolean {
-  return graphId === 'schedule' || graphId.startsWith('schedule:');
+/**
+ * Whether a run is a schedule, of a file or made by a program. Schedules of earlier versions are told by their graphs, whose names others
+ * may have too, but under no such id.
+ */
+function isSchedule({ key, meta, runId, graphId }: RunRow): boolean {
+  if (isOfOrigin({ key, meta }, 'schedule')) return true;
+  return /^[\w-]+\.schedule(?:\.\d+)?$/.test(runId) && (graphId === 'schedule' || graphId.startsWith('schedule:'));
 }
 
 /** What the run of a schedule saves from one due time to the next. */
@@ -170,11 +175,11 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
       });
     if (action === 'remove') {
       const runId = await context.schedules.remove(target);
-      return { schedules: [await show(context, await findRun(context, runId))] };
+      return { schedules: [await show(context, await findRun(context, quotedRun(runId)))] };
     }
     if (cron === undefined)
       throw new CairnError('USAGE_INVALID', { reason: '--cron is missing', hint: `Say when: --cron '0 2 * * *'` });
     const { runId, created } = await context.schedules.add({ ...options, file: target, cron });
-    return { schedules: [await show(context, await findRun(context, runId))], created };
+    return { schedules: [await show(context, await findRun(context, quotedRun(runId)))], created };
   },
 };

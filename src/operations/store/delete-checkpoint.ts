@@ -1,6 +1,6 @@
 /** Removes one checkpoint. The newest is removed with its whole run; another is combined with the one after it (C8). */
 import { objectOf, oneOf, text } from '../contract/output-shapes.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { findCheckpointToChange } from '../runs/find-run.ts';
 import { removeCheckpoint, type RemovedCheckpoint } from '../../history/retention/remove-checkpoint.ts';
 import { refuseRemoval } from '../runs/reserved-answers.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
@@ -21,7 +21,7 @@ export const deleteCheckpoint: Operation<DeleteCheckpointInput, RemovedCheckpoin
   scope: 'admin',
   /** @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_*, RUN_NOT_FOUND, ANSWER_RESERVED it would remove a run that waits for a person */
   async run(context, { checkpoint }) {
-    const place = await resolveReference(context.store, context.tenant, checkpoint);
+    const place = await findCheckpointToChange(context, checkpoint);
     if (place.seq === place.run.head) await refuseRemoval(context, place.run);
     return removeCheckpoint(context, place);
   },

@@ -2,7 +2,7 @@
 import { listOf, objectOf, text, texts, told, whole } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { pruneAllRuns, pruneOneRun, type PrunedRuns } from '../../history/retention/prune-runs.ts';
-import { findRun } from '../runs/find-run.ts';
+import { findRunToChange } from '../runs/find-run.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export interface PruneRunsInput {
@@ -55,6 +55,6 @@ export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
       ...(keepLast !== undefined && { keepLast }),
     };
     if (run === undefined) return pruneAllRuns(context, options);
-    return pruneOneRun(context, await findRun(context, run), options);
+    return pruneOneRun(context, await findRunToChange(context, run), options);
   },
 };

@@ -7,7 +7,7 @@ import { flag, listOf, objectOf, text, told, wait } from '../contract/output-sha
 import type { OpenQuestion } from '../../engine/api.ts';
 import { readAnsweredIds } from '../../history/access/place.ts';
 import { readWait } from '../../history/stored/messages.ts';
-import { findRunOf } from '../runs/find-run.ts';
+import { findCheckpointToChange, findRunOf } from '../runs/find-run.ts';
 
 // Runs whose questions are all answered, and that nobody goes on with: they need a resume.
 
@@ -70,7 +70,7 @@ const ended = '-';
 const waitsOfRun = 100_000;
 
 /**
- * The open questions of one run, also those whose answer waits to be taken: who answers them again gets an error that says so. @throws
+ * The open questions of one run that is to be answered, also those whose answer waits to be taken: who answers them again gets an error that says so. @throws
  * RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS
  */
 export async function readQuestions(
@@ -78,7 +78,7 @@ export async function readQuestions(
   reference: string,
 ): Promise<{ readonly runId: string; readonly waits: readonly OpenQuestion[] }> {
   const { store, tenant } = context;
-  const run = await findRunOf(context, reference);
+  const { run } = await findCheckpointToChange(context, reference);
   const { runId } = run;
   const answered = await readAnsweredIds(store, run);
   const { rows } = await store.listWaits({ tenant, runId, kinds: answerableKinds, limit: waitsOfRun });

@@ -1,7 +1,7 @@
 /** The operation `signal`: sends a run a signal that it waits for now or later (W5). */
 import { objectOf, text } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
-import { findRun } from '../runs/find-run.ts';
+import { findRunToChange } from '../runs/find-run.ts';
 import { refuseSignal } from '../runs/reserved-answers.ts';
 
 export interface SignalRunInput {
@@ -41,7 +41,7 @@ export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> 
     status === 'paused' ? [{ operation: 'resume_run', input: { run: runId }, why: 'go on' }] : [],
   /** @throws RUN_NOT_FOUND, RUN_FINISHED, SIGNAL_INVALID, ID_INVALID, VALUE_UNSTORABLE, ANSWER_RESERVED */
   async run(context, { run, name, value = null, id }) {
-    const { runId, status } = await findRun(context, run);
+    const { runId, status } = await findRunToChange(context, run);
     refuseSignal(context, runId, name);
     const { isDetached: stays = false, posted } = context;
     await context.engine.signal(runId, name, value, { stays, ...(id !== undefined && { id }) });

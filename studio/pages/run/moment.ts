@@ -1,6 +1,6 @@
 /** A moment of a run: what is shown is a function of its history and a seq; live is the newest one. */
 import { useEffect, useState } from 'preact/hooks';
-import { encode, type Problem } from '../../data/api.ts';
+import { logOf, placeOf, type Problem } from '../../data/api.ts';
 import type { Followed } from '../../data/follow.ts';
 import { useLoaded } from '../../data/query.ts';
 import type { Change, Checkpoint, Log, Standing, Story, Structure, Visit } from '../../data/types.ts';
@@ -36,12 +36,11 @@ export function useMoment(standing: Standing, followed: Followed): Moment & { re
   const wanted = readNumber('at');
   const isLive = wanted === undefined || wanted > head;
   const seq = isLive ? head : wanted;
-  const name = `${encode(runId)}@${seq}`;
-  const checkpoint = useLoaded<Checkpoint>(`/checkpoints/${name}`, { keepsOld: true, oneAtATime: true });
+  const checkpoint = useLoaded<Checkpoint>(placeOf(runId, seq), { keepsOld: true, oneAtATime: true });
   const [limit, setLimit] = useState(entriesFirst);
   const settleMs = head > longHead ? restMs : 0;
-  const story = useLoaded<Story>(`/checkpoints/${name}/story?limit=${limit}`, { keepsOld: true, settleMs });
-  const structure = useLoaded<{ readonly structure: Structure }>(`/checkpoints/${encode(runId)}/structure`);
+  const story = useLoaded<Story>(`${placeOf(runId, seq)}/story?limit=${limit}`, { keepsOld: true, settleMs });
+  const structure = useLoaded<{ readonly structure: Structure }>(`${placeOf(runId)}/structure`);
   return {
     runId,
     seq,
@@ -105,7 +104,7 @@ export function useSeqBefore(runId: string, visit: Visit | undefined): number | 
   const first = visit === undefined ? undefined : firstSeq(visit);
   const name = visit?.path.join('/');
   const { data, problem } = useLoaded<Log>(
-    first === undefined ? undefined : `/runs/${encode(`${runId}@${first}`)}/checkpoints?limit=${lookedBack}`,
+    first === undefined ? undefined : `${logOf(runId, first)}?limit=${lookedBack}`,
   );
   if (first === undefined || (data === undefined && problem === undefined)) return undefined;
   const isBeginning = ({ kind, node }: Change): boolean =>

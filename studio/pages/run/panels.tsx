@@ -1,7 +1,7 @@
 /** The state at a moment, what agents said to models, and the checkpoints one by one. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { ask, encode } from '../../data/api.ts';
+import { ask, encode, logOf, placeOf } from '../../data/api.ts';
 import { useLoaded } from '../../data/query.ts';
 import type { Amounts, Log, LogEntry } from '../../data/types.ts';
 import { Awaited, Copy, Empty, Trouble, When } from '../../parts/common.tsx';
@@ -62,7 +62,7 @@ export function StatePanel({ moment }: { readonly moment: Moment }): JSX.Element
 /** Where a value was written, as a line. */
 function useBlame(runId: string, seq: number, path: string | undefined): JSX.Element | string | undefined {
   const { data, problem } = useLoaded<{ readonly parts: readonly BlamePart[] }>(
-    path === undefined ? undefined : `/checkpoints/${encode(runId)}@${seq}/blame?path=${encode(path)}`,
+    path === undefined ? undefined : `${placeOf(runId, seq)}/blame?path=${encode(path)}`,
   );
   if (path === undefined) return undefined;
   if (problem !== undefined) return problem.message;
@@ -125,7 +125,7 @@ export function AgentPanel({
   const chosen = nodes.find((path) => path.join('/') === wanted) ?? nodes[0];
   const name = chosen?.join('/');
   const { data, problem } = useLoaded<{ readonly value: AgentState }>(
-    name === undefined ? undefined : `/checkpoints/${encode(runId)}@${seq}/state?agent=${encode(name)}`,
+    name === undefined ? undefined : `${placeOf(runId, seq)}/state?agent=${encode(name)}`,
     { keepsOld: true },
   );
   return (
@@ -254,7 +254,7 @@ export function HistoryPanel({ moment }: { readonly moment: Moment }): JSX.Eleme
   const next = (entries.at(-1)?.seq ?? 0) - 1;
   const loadMore = (): void => {
     if (next < 0 || newest.data === undefined) return;
-    ask<Log>(`/runs/${encode(`${runId}@${next}`)}/checkpoints?limit=500`)
+    ask<Log>(`${logOf(runId, next)}?limit=500`)
       .then((log) =>
         setOlder((old) => [
           ...old,

@@ -1,7 +1,7 @@
 /** When things happened: a row for each node, a bar for each visit, hatched where it waited. Idle time is folded. */
 import type { JSX } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { encode } from '../../data/api.ts';
+import { placeOf } from '../../data/api.ts';
 import { useLoaded } from '../../data/query.ts';
 import type { Story, Visit } from '../../data/types.ts';
 import { Awaited, Empty, Trouble } from '../../parts/common.tsx';
@@ -117,7 +117,7 @@ function scaleOf(lanes: readonly Lane[], start: number, end: number): Scale {
 export function TimelinePanel({ moment }: { readonly moment: Moment }): JSX.Element {
   const { runId, seq, head } = moment;
   const isWhole = moment.story?.earlier === 0;
-  const whole = useLoaded<Story>(isWhole ? undefined : `/checkpoints/${encode(runId)}@${seq}/story`, {
+  const whole = useLoaded<Story>(isWhole ? undefined : `${placeOf(runId, seq)}/story`, {
     keepsOld: true,
     settleMs: head > longHead ? restMs : 0,
   });
