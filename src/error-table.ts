@@ -52,6 +52,7 @@ export type ErrorCode =
   | 'CHECKPOINT_TOO_LARGE'
   | 'TEXT_TOO_COSTLY'
   | 'READER_BUSY'
+  | 'READ_TOO_COSTLY'
   | 'WORKFLOW_NOT_FOUND'
   | 'WORKFLOW_CIRCULAR'
   | 'PERMISSION_DENIED'
@@ -139,6 +140,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   CHECKPOINT_TOO_LARGE: row(413, 3, 'no', '{node} would add {bytes} bytes to the run, over the limit of {limitBytes}; the largest places: {places}', 'Return less, write it to a file and return its path, or raise the limit of a checkpoint; then resume the run.'),
   TEXT_TOO_COSTLY: row(413, 3, 'no', 'reading this text takes more than {limit}', 'Make it smaller, or split it into workflows that call each other. Files of the folders of workflows are read without this limit.'),
   READER_BUSY: row(503, 6, 'later', '{count} texts of clients wait to be read already', 'Nothing was read. Try again in some seconds.'),
+  READ_TOO_COSTLY: row(413, 3, 'no', 'this reads more than {limit}', 'Ask for less: a range that ends earlier, a cheaper condition, a page. The command line on the machine of the store has no such bound.'),
   WORKFLOW_NOT_FOUND: row(404, 3, 'no', 'no workflow {name}{, and |also}', '{There are, nearest first: |known|There are none here: give their folder with --workflows}.'),
   WORKFLOW_CIRCULAR: row(422, 3, 'no', 'workflows call each other in a circle: {chain}', 'Take one of the calls out of the circle.'),
   PERMISSION_DENIED: row(403, 2, 'no', '{need} may not be used here{: |reason}', '{If it may, start the process with |grant|Start the process with a grant that covers it}; else take it out.'),

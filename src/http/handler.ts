@@ -18,6 +18,7 @@ import { fileResponse } from './files.ts';
 import { createOpenApi, successStatus } from './openapi.ts';
 import { pageResponse } from './pages.ts';
 import { answerHeaders, HttpRefused, jsonResponse, problemOf, problemResponse } from './problem.ts';
+import { keyOf, Places } from './places.ts';
 import { matchPath, operationRoutes, readFilePath, readInput, readStreamQuery, type OperationRoute } from './routes.ts';
 
 export interface HandlerOptions extends Served {
@@ -38,6 +39,8 @@ export interface HandlerOptions extends Served {
   readonly origins?: readonly string[];
   /** The most event streams at once. Default 100. */
   readonly streams?: number;
+  /** The most event streams of one caller at once. Default: a quarter of all. */
+  readonly callerStreams?: number;
   /** The largest body of a request in bytes. Default 4 MiB. */
   readonly bodyBytes?: number;
   /** The largest answer in bytes; who asks with `Prefer: return=representation` gets all of a larger one. Default 1 MiB. */
@@ -73,6 +76,7 @@ const optionNames = Object.keys({
   hosts: true,
   origins: true,
   streams: true,
+  callerStreams: true,
   bodyBytes: true,
   answerBytes: true,
   pages: true,
@@ -95,6 +99,9 @@ const version = 'v1';
 const defaultBodyBytes = 4 * 1024 * 1024;
 const defaultAnswerBytes = 1024 * 1024;
 const longestWaitS = 60;
+/** Requests that read at once: of one caller, and of all. */
+const callerReads = 32;
+const totalReads = 256;
 
 /**
  * Makes a handler. @throws CONFIG_INVALID an unknown option, no `authorize`, nothing to serve, graphs of several engines, a path or an
@@ -114,7 +121,8 @@ class HttpHandler {
   readonly #routes: readonly OperationRoute[];
   readonly #closing = new AbortController();
   readonly #chat: ChatRoutes | undefined;
-  #streams = 0;
+  readonly #streams = new Places();
+  readonly #reads = new Places();
 
   constructor(options: HandlerOptions) {
     const { basePath = '', readOnly = false, hosts = [], origins = [], authorize } = options;
@@ -182,8 +190,9 @@ class HttpHandler {
     if (caller instanceof Response) return caller;
     if (caller === undefined)
       throw new HttpRefused(401, 'a bearer token is needed', { 'www-authenticate': 'Bearer realm="cairn"' });
-    const context = this.#contextOf(caller);
-    if (context === undefined) throw notFound();
+    const found = this.#contextOf(caller);
+    if (found === undefined) throw notFound();
+    const context = { ...found, reading: { signal: request.signal, caller: keyOf(caller) } };
     if (first === 'readyz' && rest.length === 0 && isRead) return this.#ready(context);
     if (isChat) return this.#answerChat(request, rest, caller, context);
     if (first !== version) throw notFound();
@@ -203,24 +212,15 @@ class HttpHandler {
       caller,
       context: { ...context, ...this.#advancing(context, request) },
       readBody: () => readBody(request, this.#options.bodyBytes ?? defaultBodyBytes),
-      openStream: () => leavingOf(this.#openStream(request)),
+      openStream: () => leavingOf(this.#openStream(request, caller)),
     });
   }
 
   /** Takes one of the places for streams. @throws 429 */
-  #openStream(request: Request): { readonly signal: AbortSignal; readonly ended: () => void } {
-    const { streams = 100 } = this.#options;
-    if (this.#streams >= streams)
-      throw new HttpRefused(429, `there are ${streams} streams already`, { 'retry-after': '5' });
-    this.#streams += 1;
-    let isOpen = true;
-    return {
-      signal: AbortSignal.any([request.signal, this.#closing.signal]),
-      ended: () => {
-        if (isOpen) this.#streams -= 1;
-        isOpen = false;
-      },
-    };
+  #openStream(request: Request, caller: Caller): { readonly signal: AbortSignal; readonly ended: () => void } {
+    const { streams = 100, callerStreams = Math.ceil(streams / 4) } = this.#options;
+    const ended = this.#streams.take(keyOf(caller), callerStreams, streams, 'streams');
+    return { signal: AbortSignal.any([request.signal, this.#closing.signal]), ended };
   }
 
   /** @throws 401 the code is unknown, was used, or is too old */
@@ -271,7 +271,7 @@ class HttpHandler {
     const isOfRun = path.length === 3 && first === 'runs' && last === 'events';
     if (!isOfRun && (path.length !== 1 || first !== 'events')) return undefined;
     requireScope(caller, 'read');
-    return this.#events(request, context, isOfRun ? (await findRunToChange(context, run)).runId : undefined);
+    return this.#events(request, caller, context, isOfRun ? (await findRunToChange(context, run)).runId : undefined);
   }
 
   /** A value of the state as a file. */
@@ -299,10 +299,14 @@ class HttpHandler {
   }
 
   /** The stream of a run, or of the runs that the query names. */
-  async #events(request: Request, context: WorkContext, runId: string | undefined): Promise<Response> {
+  async #events(request: Request, caller: Caller, context: WorkContext, runId: string | undefined): Promise<Response> {
     const query = new URL(request.url).searchParams;
     const { after, until = 'end', live = false, label, graph } = readStreamQuery(query, runId === undefined);
-    const stream = { context, after: request.headers.get('last-event-id') ?? after, ...this.#openStream(request) };
+    const stream = {
+      context,
+      after: request.headers.get('last-event-id') ?? after,
+      ...this.#openStream(request, caller),
+    };
     if (runId !== undefined) return runEvents({ ...stream, runId, until, live });
     return runsEvents({
       ...stream,
@@ -330,7 +334,14 @@ class HttpHandler {
     const ifMatch = readEtag(request);
     if (ifMatch !== undefined && 'expect' in operation.input) input['expect'] = ifMatch;
     const advancing = this.#advancing(context, request);
-    const output = await perform(operation, { ...contextFor(operation, context, request), ...advancing }, input);
+    const leave = operation.isReadOnly
+      ? this.#reads.take(keyOf(caller), callerReads, totalReads, 'requests that read')
+      : undefined;
+    const output = await perform(
+      operation,
+      { ...contextFor(operation, context, request), ...advancing },
+      input,
+    ).finally(leave);
     const response = jsonResponse(withoutFolder(output), statusOf(route, output), {
       ...this.#location(route, output),
       ...etagOf(output),

@@ -25,10 +25,16 @@ export class Overdrawn extends Error {}
 
 /** What an evaluation may still spend. Once overdrawn, every further spending throws, so an expression that catches errors cannot go on. */
 export class Budget {
-  #steps = maxSteps;
+  readonly #most: number;
+  #steps: number;
   #bytes = maxBytes;
   #guessing = maxGuessing;
   #refusal: Overdrawn | undefined;
+
+  constructor(steps = maxSteps) {
+    this.#most = steps;
+    this.#steps = steps;
+  }
 
   /** The error of the overdraft; undefined if there was none. */
   get refusal(): Overdrawn | undefined {
@@ -38,7 +44,7 @@ export class Budget {
   /** @throws Overdrawn */
   takeSteps(count: number): void {
     this.#steps -= count;
-    if (this.#steps < 0) throw this.#overdrawn(`it takes over ${maxSteps.toLocaleString('en')} steps`);
+    if (this.#steps < 0) throw this.#overdrawn(`it takes over ${this.#most.toLocaleString('en')} steps`);
   }
 
   /** Pays for looking at a text of this length. @throws Overdrawn */
@@ -75,6 +81,17 @@ export function currentBudget(): Budget {
 export function shareBudget<T>(act: () => T): T {
   const outer = current;
   current = outer ?? new Budget();
+  try {
+    return act();
+  } finally {
+    current = outer;
+  }
+}
+
+/** Makes evaluations within a synchronous call share one budget of so many steps. */
+export function withSteps<T>(steps: number, act: () => T): T {
+  const outer = current;
+  current = new Budget(steps);
   try {
     return act();
   } finally {

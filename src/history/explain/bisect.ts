@@ -3,6 +3,7 @@
  * that changes something it reads.
  */
 import { CairnError } from '../../errors.ts';
+import { withSteps } from '../../graph/expression/expression-budget.ts';
 import { compileQuestion, type StateQuestion } from '../../graph/expression/expression.ts';
 import type { Op } from '../../state/delta.ts';
 import type { RunTree } from '../../state/tree.ts';
@@ -12,6 +13,7 @@ import type { StatePlace } from '../access/place.ts';
 import type { ResolvedReference } from '../read/tag-checkpoint.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
+import { isBounded } from '../stored/pace.ts';
 import { StoredState } from '../stored/stored-meta.ts';
 import { RequestedValues } from './requested-values.ts';
 
@@ -47,6 +49,9 @@ export interface Bisection {
    */
   readonly unanswered?: { readonly seq: number; readonly reason: string; readonly count: number };
 }
+
+/** The most steps of one evaluation where others wait meanwhile: they take some 30 ms. */
+const boundedSteps = 500_000;
 
 type StateSeen = Readonly<Record<string, unknown>>;
 
@@ -115,7 +120,8 @@ class Search {
     const read = this.#values.read(state.root as unknown as RunTree, state.hasTags);
     const values = read instanceof Promise ? await read : read;
     try {
-      return this.#question.holds(this.#see(values));
+      const seen = this.#see(values);
+      return isBounded() ? withSteps(boundedSteps, () => this.#question.holds(seen)) : this.#question.holds(seen);
     } catch (error) {
       if (!CairnError.is(error, 'CONDITION_FAILED')) throw error;
       if (error.data['isAbsent'] === true) return false;

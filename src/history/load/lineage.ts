@@ -1,6 +1,7 @@
 /** The lineage of a run: the run and the ancestors it was forked from. Reads their checkpoints in order, page by page (H2, C6). */
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow, RunRow, Store } from '../../ports/store.ts';
+import { elsewhere, pause } from '../stored/pace.ts';
 import { checkpointId, decodeCheckpoint, rootChecksum, type DecodedCheckpoint } from '../stored/checkpoint.ts';
 import { Chain, decodeOrNothing, missingError, decodeSnapshot } from '../stored/chain.ts';
 
@@ -66,8 +67,9 @@ export async function* readRows(
   to: number,
 ): AsyncGenerator<readonly CheckpointRow[]> {
   for (let next = from; next <= to;) {
-    const rows = await store.readCheckpoints(run, { from: next, to, limit: pageRows });
+    const rows = await elsewhere(() => store.readCheckpoints(run, { from: next, to, limit: pageRows }));
     if (rows.length === 0) return;
+    await pause(rows.length);
     yield rows;
     next = rows.at(-1)!.seq + 1;
   }
@@ -162,6 +164,8 @@ async function* readChain(
     const to = Math.min(range.to, part.upTo);
     for await (const rows of readRows(store, part.run, from, to)) {
       for (const row of rows) {
+        const pausing = pause();
+        if (pausing !== undefined) await pausing;
         chain = await continueChain(store, part.run, row, from, chain);
         yield { run: part.run, checkpoint: chain.verify(part.run, row), sizeBytes: row.body.length };
       }

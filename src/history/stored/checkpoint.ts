@@ -8,6 +8,7 @@ import type { CheckpointRow } from '../../ports/store.ts';
 import { computeChecksum, encodeWithChecksum, isChecksumRight, toHex } from './messages.ts';
 import type { Change } from './change.ts';
 import { packSmall, unpack } from './packed.ts';
+import { elsewhere } from './pace.ts';
 
 // Decodes stored values: type tags are converted, and blobs are read (C2, C5).
 
@@ -27,7 +28,7 @@ export async function readBlobValue(
   hash: string,
   parse: (text: string) => unknown = decodeJson,
 ): Promise<unknown> {
-  return parseBlob(hash, decoder.decode(await blobs.get(tenant, hash)), parse);
+  return parseBlob(hash, decoder.decode(await elsewhere(() => blobs.get(tenant, hash))), parse);
 }
 
 function parseBlob(hash: string, text: string, parse: (text: string) => unknown): unknown {

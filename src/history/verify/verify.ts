@@ -4,6 +4,7 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { OpenWait, RunRow, Store, CheckpointRow } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { decodeJson } from '../../state/values/codec.ts';
+import { pause } from '../stored/pace.ts';
 import {
   runKeyOf,
   resolveValues,
@@ -207,7 +208,10 @@ class Verification {
     if (upTo < from) return;
     const snapshots = await this.#listSnapshots(run, upTo);
     for await (const rows of readRows(this.#store, run, from, upTo)) {
-      for (const row of rows) await this.#verifyRow(run, row, snapshots.has(row.seq));
+      for (const row of rows) {
+        await pause();
+        await this.#verifyRow(run, row, snapshots.has(row.seq));
+      }
     }
     if (this.#chain.seq < upTo) this.#noteMissing(run, Math.max(from, this.#chain.seq + 1), upTo);
   }

@@ -122,7 +122,8 @@ export function registerTools(server: McpServer, house: ServerHouse, era: Era): 
     server.registerTool(name, { title, description, inputSchema, outputSchema, annotations }, async (args, ctx) => {
       const interview = interviewOf(server, house, era, ctx);
       const { signal } = ctx.mcpReq;
-      const call: ToolCall = { context, signal, report: reporterOf(ctx), interview, log, announceResources };
+      const own = { ...context, reading: { signal } };
+      const call: ToolCall = { context: own, signal, report: reporterOf(ctx), interview, log, announceResources };
       return toResult(await callTool(tool, call, args));
     });
   }

@@ -3,6 +3,7 @@ import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../../engine
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import type { ReadBounds } from '../../history/stored/pace.ts';
 import type { ReadPlace, StatePlace, WritePlace } from '../../history/access/place.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { KnownWorkflow, Workflows } from './workflows.ts';
@@ -105,6 +106,8 @@ export interface LoadedGraph {
 
 /** What an operation needs if it advances runs. */
 export interface WorkContext extends WritePlace {
+  /** What an operation that only reads may take: set by doors that serve many. Default: as much as it needs. */
+  readonly reading?: ReadBounds;
   readonly engine: Engine;
   /**
    * Loads the graph of a module or YAML file, or of a workflow with this name.

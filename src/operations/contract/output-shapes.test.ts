@@ -18,6 +18,7 @@ type AnyOperation = {
   readonly name: string;
   readonly input: Fields;
   readonly outputSchema: JsonSchema;
+  readonly isReadOnly: boolean;
   run(context: unknown, input: unknown): Promise<unknown>;
 };
 

@@ -6,6 +6,7 @@
  * there, values under names of secrets are masked.
  */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import { boundReading, type ReadBounds } from '../../history/stored/pace.ts';
 import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/secrecy/shown-text.ts';
 import { isPlainObject } from '../../state/values/values.ts';
 import { CairnError } from '../../errors.ts';
@@ -16,11 +17,16 @@ export { shownError };
 /** The part of a context that says who acts, and reports events during the operation. */
 interface Acting {
   readonly actor?: string;
+  /** What an operation that only reads may take. Default: as much as it needs. */
+  readonly reading?: ReadBounds;
   readonly watch?: (event: WatchedEvent) => void;
 }
 
 /** The part of an operation that is needed to perform it. */
-type Performed<Input, Output, Context> = Pick<Operation<Input, Output, Context>, 'input' | 'outputSchema' | 'run'>;
+type Performed<Input, Output, Context> = Pick<
+  Operation<Input, Output, Context>,
+  'input' | 'outputSchema' | 'isReadOnly' | 'run'
+>;
 
 /**
  * Performs an operation. Who acts is filled in from the context, whatever the input says. Its output, events and errors are masked for
@@ -33,12 +39,14 @@ export async function perform<Input, Output, Context extends object>(
   input: Input,
 ): Promise<Output> {
   checkInput(operation.input, input);
-  const { actor, watch } = context as Acting;
+  const { actor, reading, watch } = context as Acting;
   const signed = actor === undefined ? input : signedBy(actor, operation.input, input);
   const watched =
     watch === undefined ? context : { ...context, watch: (event: WatchedEvent) => watch(shown(event) as WatchedEvent) };
   try {
-    return maskedBySchema(await operation.run(watched, signed), operation.outputSchema) as Output;
+    const run = (): Promise<Output> => operation.run(watched, signed);
+    const output = await (reading === undefined || !operation.isReadOnly ? run() : boundReading(reading, run));
+    return maskedBySchema(output, operation.outputSchema) as Output;
   } catch (error) {
     throw error instanceof Error ? shownError(error) : error;
   }
