@@ -78,8 +78,11 @@ test('W7 each due time starts one run, whose id follows from it, and the schedul
 
 test('W7 times count from when a schedule is acknowledged, though its process died and a worker came much later', async () => {
   for (const [missed, started] of [
-    ['all', ['hourly.20261122T130000Z', 'hourly.20261122T140000Z', 'hourly.20261122T150000Z']],
-    ['last', ['hourly.20261122T150000Z']],
+    [
+      'all',
+      ['cairn:due:hourly:20261122T130000Z', 'cairn:due:hourly:20261122T140000Z', 'cairn:due:hourly:20261122T150000Z'],
+    ],
+    ['last', ['cairn:due:hourly:20261122T150000Z']],
   ] as const) {
     const clock = createVirtualClock({ startMs });
     const store = createMemoryStore({ now: clock.now });
@@ -95,9 +98,9 @@ test('W7 times count from when a schedule is acknowledged, though its process di
     ).toMatchObject({ created: true });
     await clock.advance(3 * hourMs);
     const { nightly } = house({ missed }, { clock, store, workerId: 'worker-2' });
-    expect(await nightly.start()).toEqual({ runId: 'hourly.schedule', created: false });
+    expect(await nightly.start()).toEqual({ runId: 'cairn:schedule:hourly', created: false });
     await clock.advance(1);
-    await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T16:00');
+    await sleepsUntil({ store }, 'cairn:schedule:hourly', '2026-11-22T16:00');
     expect(await startedRuns({ store })).toEqual(started);
   }
 });

@@ -8,6 +8,7 @@ const noted = {
     by: { type: 'text', description: 'who', isActor: true },
     note: { type: 'text', description: 'what' },
   },
+  isReadOnly: true,
   outputSchema: objectOf({ by: text }),
   run: (_context: object, { by = 'nobody' }: { readonly by?: string; readonly note?: string }) =>
     Promise.resolve({ by }),
