@@ -45,13 +45,12 @@ const doors = Object.values(manifest.exports).flatMap((door) =>
 );
 /** What the executable loads when a command needs it. */
 const modulesOfCommands = ['cli/working', 'app/config/read-config'];
-/** What stands in for a store that is not there is bundled with the commands that list: its door brings the whole library. */
-const importedByCommands = [...doors.filter((door) => door !== 'stores/memory/index'), ...modulesOfCommands];
+const importedByCommands = [...doors, ...modulesOfCommands];
 /** Programs of processes and threads that others start. */
 const programs = ['nodes/blocks/sql/sqlite-child', 'app/workflows/reader-thread'];
 /** What nearly every program needs: the first doors, and the small files that agents, models and commands share. */
 const coreFiles =
-  /src\/((index|nodes\/index|stores\/memory\/index)\.ts$|model-calls\/|models\/(scripted|tell-answer)|graph\/contracts\/model-contract|state\/values\/to-json)/;
+  /src\/((index|nodes\/builders|stores\/memory\/index)\.ts$|model-calls\/|models\/(scripted|tell-answer)|graph\/contracts\/model-contract|state\/values\/to-json)/;
 const peers = Object.keys(manifest.peerDependencies);
 
 /** On an older Node the first file that is loaded says so; its line is not shown. */
@@ -96,7 +95,7 @@ function buildModules(): Promise<readonly OutputChunk[]> {
         groups: [
           { name: 'core', test: coreFiles, priority: 4 },
           { name: 'sqlite', test: /src\/stores\/sqlite\//, priority: 3 },
-          { name: 'agents', test: /src\/agents\/index\.ts$/, priority: 2 },
+          { name: 'agents', test: /src\/(agents|plans)\/index\.ts$/, priority: 2 },
           // What a thread runs begins when it is loaded, so it joins no other file.
           { name: 'app', test: /src\/(app|operations)\/(?!workflows\/reader-thread)/, priority: 1 },
           { name: 'prompts', test: /node_modules\/@clack\// },

@@ -1,6 +1,7 @@
 /** `npm run structure [-- FOLDER]`: the form of the sources in figures: how large files are, who imports whom, what is exported. */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { publicNames } from './structure/public-names.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const [top = 'src'] = process.argv.slice(2);
@@ -31,26 +32,7 @@ const lines = sum(sizes);
 const loners = files.filter(({ path }) => importers.get(path) === 1);
 const exported = sum(files.map(({ exports }) => exports));
 
-/** Names that a user can import, by the doors of package.json; the main door is counted with the others. */
-function countPublicNames(): { readonly names: number; readonly doors: number } {
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
-  };
-  const doors = Object.values(manifest.exports).flatMap((door) => (typeof door === 'string' ? [] : [door.default]));
-  const names = doors.flatMap((door) => {
-    const text = readFileSync(join(root, door.replace('./dist/', 'src/').replace(/\.js$/, '.ts')), 'utf8');
-    const listed = [...text.matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list = '']) =>
-      list.split(',').filter((name) => name.trim() !== ''),
-    );
-    return [
-      ...listed,
-      ...text.matchAll(/^export (?:declare )?(?:async )?(?:function|const|class|interface|type) \w+/gm),
-    ];
-  });
-  return { names: names.length, doors: doors.length };
-}
-
-const { names, doors } = countPublicNames();
+const doors = publicNames(root);
 const rows: readonly (readonly [string, string])[] = [
   ['files / lines, no tests', `${files.length} / ${lines}`],
   ['median / p90 lines a file', `${percentile(0.5)} / ${percentile(0.9)}`],
@@ -58,6 +40,7 @@ const rows: readonly (readonly [string, string])[] = [
   ['lines per export', (lines / Math.max(1, exported)).toFixed(0)],
   ['files imported by one file only', `${loners.length} (${((100 * loners.length) / files.length).toFixed(0)} %)`],
   ['files of 60 lines or fewer with one importer', String(loners.filter((file) => file.lines <= 60).length)],
-  ['public names, doors', `${names}, ${doors}`],
+  ['public names, doors', `${sum([...doors.values()].map(({ length }) => length))}, ${doors.size}`],
+  ['public names of the main door', String(doors.get('.')?.length)],
 ];
 for (const [what, figure] of rows) console.log(`${what.padEnd(46)}${figure}`);

@@ -20,17 +20,16 @@ import { writeFileSync } from 'node:fs';
 import { openCairn } from 'cairn-workflows';
 import * as cairnAgents from 'cairn-workflows/agents';
 import * as cairnAiSdk from 'cairn-workflows/ai-sdk';
-import * as cairnBlocks from 'cairn-workflows/blocks';
+import * as cairnBlocks from 'cairn-workflows/nodes';
 import * as cairnCheckpoint from 'cairn-workflows/checkpoint';
 import * as cairnDot from 'cairn-workflows/dot';
 import * as cairnMcp from 'cairn-workflows/mcp';
 import * as cairnModels from 'cairn-workflows/models';
-import * as cairnNodes from 'cairn-workflows/nodes';
-import * as cairnMemory from 'cairn-workflows/stores/memory';
+import * as cairnStore from 'cairn-workflows/store';
 import * as cairnSqlite from 'cairn-workflows/stores/sqlite';
 import * as cairnTesting from 'cairn-workflows/testing';
 
-const doors = [cairnAgents, cairnAiSdk, cairnBlocks, cairnCheckpoint, cairnDot, cairnMcp, cairnModels, cairnNodes, cairnMemory, cairnSqlite, cairnTesting];
+const doors = [cairnAgents, cairnAiSdk, cairnBlocks, cairnCheckpoint, cairnDot, cairnMcp, cairnModels, cairnStore, cairnSqlite, cairnTesting];
 const codeOf = async (act) => { try { await act(); return 'ok'; } catch (error) { return error.code + ': ' + error.data?.package; } };
 
 async function main() {

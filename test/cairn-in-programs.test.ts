@@ -8,14 +8,15 @@ import { openCairn, type Cairn, type RunProgress } from '../src/index.ts';
 import type { AnyOperation } from '../src/operations/contract/operation.ts';
 import * as operations from '../src/operations/table.ts';
 import * as http from '../src/http/index.ts';
+import * as storeDoor from '../src/store.ts';
 import * as mcp from '../src/mcp/index.ts';
 
 const commands = join(import.meta.dirname, '../src/cli/commands');
 
 /** What does the same as a command, where it is not the method of its name. Never called: the type checker knows whether it is there. */
 const elsewhere: Readonly<Record<string, () => unknown>> = {
-  backup: () => library.backUp,
-  restore: () => library.restore,
+  backup: () => storeDoor.backUp,
+  restore: () => storeDoor.restore,
   worker: () => library.createWorker,
   mcp: () => mcp.startMcpServer,
   serve: () => http.createHandler,

@@ -21,7 +21,7 @@ import {
   shellNode,
   subgraphNode,
   type NodeDraft,
-} from '../src/nodes/index.ts';
+} from '../src/nodes/builders.ts';
 import type { Store } from '../src/ports/store.ts';
 import { createMemoryStore } from '../src/stores/memory/memory-store.ts';
 

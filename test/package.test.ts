@@ -210,13 +210,13 @@ function loadedWith(file: string, found = new Set<string>()): ReadonlySet<string
 }
 
 test('P3 a program loads nothing of the commands, and an agent no package but what it uses', () => {
-  const doors = ['index', 'nodes/index', 'stores/sqlite/index', 'agents/index', 'ai-sdk/index', 'models/index'];
+  const doors = ['index', 'nodes/index', 'stores/sqlite/index', 'plans/index', 'ai-sdk/index', 'models/index'];
   const loaded = new Map(doors.map((door) => [door, [...loadedWith(`dist/${door}.js`)]]));
   const commands = [...loaded].filter(([, files]) => files.includes('dist/chunks/app.js')).map(([door]) => door);
   expect(commands).toEqual([]);
   expect([...loadedWith('dist/cli/working.js')]).toContain('dist/chunks/app.js');
   const packages = loaded
-    .get('agents/index')!
+    .get('plans/index')!
     .flatMap((file) => [...read(file).matchAll(/^\/\/ \S*node_modules\/([\w-]+)/gmu)].map(([, name]) => name));
   expect([...new Set(packages)]).toEqual(['croner']);
 });

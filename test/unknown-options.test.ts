@@ -5,10 +5,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import * as agents from '../src/agents/index.ts';
+import * as agents from '../src/plans/index.ts';
 import * as aiSdk from '../src/ai-sdk/index.ts';
 import * as checkpoint from '../src/app/checkpoint-store/index.ts';
-import * as dot from '../src/dialects/dot/index.ts';
+import * as dot from '../src/dot.ts';
 import { compileGraph as compile } from '../src/graph/compile/compile-graph.ts';
 import { refuseUnknownKeys } from '../src/graph/known-keys.ts';
 import * as hosts from '../src/hosts/index.ts';
@@ -16,10 +16,8 @@ import * as http from '../src/http/index.ts';
 import * as main from '../src/index.ts';
 import * as mcp from '../src/mcp/index.ts';
 import * as models from '../src/models/index.ts';
-import * as blocks from '../src/nodes/blocks/index.ts';
 import * as nodes from '../src/nodes/index.ts';
-import * as memory from '../src/stores/memory/index.ts';
-import * as plans from '../src/plans/index.ts';
+import * as store from '../src/store.ts';
 import * as postgres from '../src/stores/postgres/index.ts';
 import * as redis from '../src/stores/redis/index.ts';
 import * as boxes from '../src/sandboxes/index.ts';
@@ -84,20 +82,10 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       callbackInterviewer: noOptions,
       queueInterviewer: noOptions,
       recordingInterviewer: noOptions,
-      backUp: [() => main.backUp('/nowhere', '/nowhere.backup', odd)],
-      restore: [() => main.restore('/nowhere.backup', '/nowhere', odd)],
       openCairn: [() => main.openCairn({ store: 'memory:', ...odd })],
-      openHistory: [() => main.openHistory(memory.createMemoryStore(), odd)],
-      exportFiles: [() => main.exportFiles(memory.createMemoryStore(), 'r', '/nowhere', odd)],
-      simulatePipeline: [
-        () => main.simulatePipeline(text, odd),
-        () => main.simulatePipeline(text, { scenarios: [{ name: 's', stages: {}, ...odd }] }),
-      ],
-      readScenarios: [() => main.readScenarios([{ name: 's', stages: {}, ...odd }], 'here')],
+      openHistory: [() => main.openHistory(main.createMemoryStore(), odd)],
+      createMemoryStore: [() => main.createMemoryStore(odd)],
       openStore: [() => main.openStore('memory:', odd)],
-      createFileBlobs: noOptions,
-      createMemoryBlobs: noOptions,
-      createS3Blobs: [() => main.createS3Blobs({ bucket: 'runs', ...odd })],
       outcome: 'is refused where a node returns it',
       drawGraph: noOptions,
       drawPage: noOptions,
@@ -108,10 +96,6 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       NodeFailure: 'is an error: refusing it would hide the failure',
       START: noFunction,
     },
-  },
-  'cairn-workflows/nodes': {
-    door: nodes,
-    of: { ...buildsNodes, SecretReference: noFunction, guardrailViolated: noFunction, httpRetry: noFunction },
   },
   'cairn-workflows/agents': {
     door: agents,
@@ -131,10 +115,10 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       localFiles: [() => agents.localFiles({ root: '.', ...odd })],
       mcpTools: [() => agents.mcpTools({ server: 's', command: ['x'], ...odd } as never)],
       memoryFiles: [() => agents.memoryFiles(odd)],
-      memoryTools: [() => agents.memoryTools(agents.sessionMemory(memory.createMemoryMemories()), { owner: () => ({ user: 'a', session: 's' }), ...odd })], // prettier-ignore
+      memoryTools: [() => agents.memoryTools(agents.sessionMemory(store.createMemoryMemories()), { owner: () => ({ user: 'a', session: 's' }), ...odd })], // prettier-ignore
       sessionMemory: [
-        () => agents.sessionMemory(memory.createMemoryMemories(), odd),
-        () => agents.sessionMemory(memory.createMemoryMemories()).open(ctx, { user: 'a', session: 's' }, odd),
+        () => agents.sessionMemory(store.createMemoryMemories(), odd),
+        () => agents.sessionMemory(store.createMemoryMemories()).open(ctx, { user: 'a', session: 's' }, odd),
       ],
       shellTool: [() => agents.shellTool(odd)],
       tool: [() => agents.tool({ description: 'd', input: {}, run: one, ...odd } as never)],
@@ -142,6 +126,16 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       stageAgent: noOptions,
       agentStateOf: noOptions,
       readAgentState: noOptions,
+      compilePlan: [() => agents.compilePlan(aPlan, { one: main.functionNode(one) }, odd)],
+      extendPlan: [() => agents.extendPlan({ agents: ['one'], ...odd })],
+      linearOrchestrator: [() => agents.linearOrchestrator('o', odd as never)],
+      mission: [
+        () => agents.mission('m').limits(odd),
+        () => agents.mission('m').anchor('a', 'one', odd),
+        () => agents.mission('m').agents({ one: main.functionNode(one) }).goal('g').planner({ model: 'm', ...odd }).compile(), // prettier-ignore
+        () => agents.mission('m').agents({ one: main.functionNode(one) }).goal('g').plan(aPlan).autonomy('guided', odd).compile(), // prettier-ignore
+      ],
+      planned: [() => agents.planned({ agents: { one: main.functionNode(one) }, ...odd })],
     },
   },
   'cairn-workflows/ai-sdk': {
@@ -181,16 +175,19 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       wholeTextOf: noOptions,
     },
   },
-  'cairn-workflows/blocks': {
-    door: blocks,
+  'cairn-workflows/nodes': {
+    door: nodes,
     of: {
-      createNodeTypes: [() => blocks.createNodeTypes(odd)],
-      defineBlock: [() => blocks.defineBlock({ name: 'A', inputs: {}, run: one, ...odd } as never)],
+      SecretReference: noFunction,
+      guardrailViolated: noFunction,
+      httpRetry: noFunction,
+      createNodeTypes: [() => nodes.createNodeTypes(odd)],
+      defineBlock: [() => nodes.defineBlock({ name: 'A', inputs: {}, run: one, ...odd } as never)],
       InteractiveBlock: 'is a class to extend',
       interactiveNodeType: 'takes a block',
       pause: 'a question is checked when it is asked, as that of ctx.ask',
       refuse: noOptions,
-      sqlNode: [() => blocks.sqlNode({ database: 'a.db', sql: 'select 1', ...odd })],
+      sqlNode: [() => nodes.sqlNode({ database: 'a.db', sql: 'select 1', ...odd })],
       textOfAnswer: noOptions,
     },
   },
@@ -200,6 +197,12 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       readDot: [() => dot.readDot(text, odd)],
       checkDot: [() => dot.checkDot(text, odd)],
       readSavedDot: [() => dot.readSavedDot(dot.readDot(text).graph.text ?? '', odd)],
+      exportFiles: [() => dot.exportFiles(main.createMemoryStore(), 'r', '/nowhere', odd)],
+      simulatePipeline: [
+        () => dot.simulatePipeline(text, odd),
+        () => dot.simulatePipeline(text, { scenarios: [{ name: 's', stages: {}, ...odd }] }),
+      ],
+      readScenarios: [() => dot.readScenarios([{ name: 's', stages: {}, ...odd }], 'here')],
       formatDot: noOptions,
       pipelineOf: noOptions,
       readPipeline: noOptions,
@@ -208,7 +211,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
   'cairn-workflows/checkpoint': {
     door: checkpoint,
     of: {
-      checkpointStoreOver: [() => checkpoint.checkpointStoreOver(memory.createMemoryStore(), odd)],
+      checkpointStoreOver: [() => checkpoint.checkpointStoreOver(main.createMemoryStore(), odd)],
       InMemoryCheckpointStore: noOptions,
     },
   },
@@ -221,9 +224,16 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       ],
     },
   },
-  'cairn-workflows/stores/memory': {
-    door: memory,
-    of: { createMemoryStore: [() => memory.createMemoryStore(odd)], createMemoryMemories: noOptions },
+  'cairn-workflows/store': {
+    door: store,
+    of: {
+      backUp: [() => store.backUp('/nowhere', '/nowhere.backup', odd)],
+      restore: [() => store.restore('/nowhere.backup', '/nowhere', odd)],
+      createFileBlobs: noOptions,
+      createMemoryBlobs: noOptions,
+      createS3Blobs: [() => store.createS3Blobs({ bucket: 'runs', ...odd })],
+      createMemoryMemories: noOptions,
+    },
   },
   'cairn-workflows/stores/postgres': {
     door: postgres,
@@ -246,21 +256,6 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       restateHost: [() => hosts.restateHost({ graphs: [], ingress: 'http://localhost', ...odd })],
       wakeByFetch: [() => hosts.wakeByFetch({ url: 'http://localhost', ...odd })],
       wakeByRestate: [() => hosts.wakeByRestate({ ingress: 'http://localhost', ...odd })],
-    },
-  },
-  'cairn-workflows/plans': {
-    door: plans,
-    of: {
-      compilePlan: [() => plans.compilePlan(aPlan, { one: main.functionNode(one) }, odd)],
-      extendPlan: [() => plans.extendPlan({ agents: ['one'], ...odd })],
-      linearOrchestrator: [() => plans.linearOrchestrator('o', odd as never)],
-      mission: [
-        () => plans.mission('m').limits(odd),
-        () => plans.mission('m').anchor('a', 'one', odd),
-        () => plans.mission('m').agents({ one: main.functionNode(one) }).goal('g').planner({ model: 'm', ...odd }).compile(), // prettier-ignore
-        () => plans.mission('m').agents({ one: main.functionNode(one) }).goal('g').plan(aPlan).autonomy('guided', odd).compile(), // prettier-ignore
-      ],
-      planned: [() => plans.planned({ agents: { one: main.functionNode(one) }, ...odd })],
     },
   },
   'cairn-workflows/sandboxes': {
@@ -309,16 +304,15 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       nodeSuite: [() => testing.nodeSuite({ test: () => {}, name: 'n', draft: () => main.functionNode(one), ...odd })],
       storeSuite: [() => testing.storeSuite({ test: () => {}, create: () => null as never, ...odd })],
       crashEverywhere: [
-        () => testing.crashEverywhere({ graph: () => simple().toGraph(), input: {}, ...odd }, { open: () => ({ store: memory.createMemoryStore() }) }), // prettier-ignore
-        () => testing.crashEverywhere({ graph: () => simple().toGraph(), input: {} }, { open: () => ({ store: memory.createMemoryStore() }), ...odd }), // prettier-ignore
+        () => testing.crashEverywhere({ graph: () => simple().toGraph(), input: {}, ...odd }, { open: () => ({ store: main.createMemoryStore() }) }), // prettier-ignore
+        () => testing.crashEverywhere({ graph: () => simple().toGraph(), input: {} }, { open: () => ({ store: main.createMemoryStore() }), ...odd }), // prettier-ignore
       ],
       crashProcesses: [() => testing.crashProcesses({ script: '/nowhere.ts', folder: '/nowhere', ...odd })],
-      runCrashScript: [() => testing.runCrashScript({ graph: () => simple().toGraph(), input: {}, openStore: () => memory.createMemoryStore(), ...odd })], // prettier-ignore
+      runCrashScript: [() => testing.runCrashScript({ graph: () => simple().toGraph(), input: {}, openStore: () => main.createMemoryStore(), ...odd })], // prettier-ignore
       createFakeContext: [() => testing.createFakeContext(odd)],
-      createFaultyStore: [() => testing.createFaultyStore(memory.createMemoryStore(), { clock: testing.createVirtualClock(), seed: 1, ...odd })], // prettier-ignore
-      putNetworkBefore: [() => testing.putNetworkBefore({ store: memory.createMemoryStore() } as never, { ...testing.networkFaults, ...odd }, 1)], // prettier-ignore
+      createFaultyStore: [() => testing.createFaultyStore(main.createMemoryStore(), { clock: testing.createVirtualClock(), seed: 1, ...odd })], // prettier-ignore
+      putNetworkBefore: [() => testing.putNetworkBefore({ store: main.createMemoryStore() } as never, { ...testing.networkFaults, ...odd }, 1)], // prettier-ignore
       createVirtualClock: [() => testing.createVirtualClock(odd)],
-      createScriptedModels: scripts,
       createEffectOracle: noOptions,
       openEffectJournal: noOptions,
       findEffectFaults: noOptions,

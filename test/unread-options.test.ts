@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   END,
-  exportFiles,
   fileNode,
   functionNode,
   guardrailNode,
@@ -21,6 +20,7 @@ import {
   type NodeContext,
   type NodeDraft,
 } from '../src/index.ts';
+import { exportFiles } from '../src/dot.ts';
 import { checkpointStoreOver } from '../src/app/checkpoint-store/index.ts';
 import { createMemoryStore } from '../src/stores/memory/index.ts';
 import { chain, collect, open } from './support/small-graphs.ts';

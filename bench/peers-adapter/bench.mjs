@@ -9,7 +9,7 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { AgentGraph, END, START, humanNode, mapNode, outcome } from 'cairn-workflows';
+import { AgentGraph, END, humanNode, mapNode, outcome, START } from 'cairn-workflows';
 
 const shared = join(process.env.PEERS ?? resolve(import.meta.dirname, '..'), 'common/workload.mjs');
 const { args, Meter, emit, obj1k, msg2k, SIZES, dirBytes, rssMB, r } = await import(pathToFileURL(shared).href);
@@ -24,7 +24,7 @@ const meter = new Meter();
 const policy = { checkpointPolicy: 'every_node', maxVisits: 1_000_000 };
 
 async function openStore() {
-  if (storeName === 'memory') return (await import('cairn-workflows/stores/memory')).createMemoryStore();
+  if (storeName === 'memory') return (await import('cairn-workflows')).createMemoryStore();
   const durability = { sqlite: 'normal', sqlitefull: 'full' }[storeName];
   if (durability === undefined || ![undefined, 'write'].includes(nodes)) throw new Error(`unknown variant ${variant}`);
   const { openSqliteStore } = await import('cairn-workflows/stores/sqlite');

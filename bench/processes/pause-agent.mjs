@@ -1,7 +1,7 @@
 /** Runs an agent up to its question, prints the question's id, and puts the conversation as one row into a bare database. */
 import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { readAgentState } from '../../dist/agents/index.js';
+import { readAgentState } from '../../dist/plans/index.js';
 import { openAgent, runId } from './paused-agent.mjs';
 
 const folder = process.argv[2];

@@ -1,6 +1,6 @@
 /** An agent that has worked for 200 loops, with messages of 2 KiB, when it asks a person; over the built package. */
 import { createHash } from 'node:crypto';
-import { agent, tool } from '../../dist/agents/index.js';
+import { agent, tool } from '../../dist/plans/index.js';
 import { AgentGraph, END, START } from '../../dist/index.js';
 import { openSqliteStore } from '../../dist/stores/sqlite/index.js';
 

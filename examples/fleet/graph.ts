@@ -12,9 +12,9 @@ import {
   schedule,
   START,
   type ScheduledGraph,
-  type Store,
   type WorkerOptions,
 } from '../../src/index.ts';
+import { type Store } from '../../src/store.ts';
 import { findInLedger, writeLedger } from '../release-notes/ledger.ts';
 
 const input = z.object({

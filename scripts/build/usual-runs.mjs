@@ -24,7 +24,7 @@ const steps = new AgentGraph({}, { id: 'steps' })
   .addEdge('end', END)
   .compile({ store });
 
-const { agent, tool } = await load('agents/index');
+const { agent, tool } = await load('plans/index');
 const usage = { inputTokens: 1, outputTokens: 1 };
 const models = {
   generate: async ({ model, messages }) => {

@@ -1,4 +1,4 @@
-/** Agents: the entry point `cairn-workflows/agents`. */
+/** Agents: a part of the entry point `cairn-workflows/agents`. */
 export { agent, type AgentConfig, type CallContext, type Opening, type Prompt } from './agent.ts';
 export {
   tool,
@@ -42,5 +42,4 @@ export {
   type SessionMemory,
   type SessionMemoryOptions,
 } from './memory/session-memory.ts';
-export type { Memories, MemoryEntry, MemoryOwner } from '../ports/memories.ts';
 export type { MemoryConsistency } from '../graph/contracts/memory-consistency.ts';

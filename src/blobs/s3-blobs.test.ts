@@ -11,7 +11,7 @@ import { agent, memoryFiles } from '../agents/index.ts';
 import type { FileRef } from '../graph/file-ref.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { blobSuite } from '../testing/blob-suite.ts';
-import { createScriptedModels } from '../testing/index.ts';
+import { createScriptedModels } from '../models/scripted.ts';
 import { createS3Blobs, S3Blobs, type S3ClientLike } from './s3-blobs.ts';
 
 const started = await startS3();

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AgentGraph } from '../dialects/code/agent-graph.ts';
 import { END, START } from '../graph/graph.ts';
 import '../index.ts';
-import { humanNode } from '../nodes/index.ts';
+import { humanNode } from '../nodes/builders.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import type { Caller, Scope } from './authorize.ts';
 import { createHandler, type Handler } from './handler.ts';

@@ -19,7 +19,8 @@ import { CairnError } from '../errors.ts';
 import type { NodeFailure, Reconciliation } from '../graph/contracts/node-contract.ts';
 import { whilePathFlips } from '../../test/support/flipping-path.ts';
 import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
-import { fileNode, type FileOutput, type FileReadConfig, type FileWriteConfig } from './index.ts';
+import { fileNode } from './builders.ts';
+import { type FileOutput, type FileReadConfig, type FileWriteConfig } from './index.ts';
 
 type Config = FileReadConfig | FileWriteConfig;
 

@@ -9,7 +9,8 @@ import { within } from '../../test/support/awaited.ts';
 import { CairnError } from '../errors.ts';
 import type { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { createFakeContext, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
-import { httpNode, httpRetry, secret, type HttpNodeConfig, type HttpOutput } from './index.ts';
+import { httpNode, secret } from './builders.ts';
+import { httpRetry, type HttpNodeConfig, type HttpOutput } from './index.ts';
 
 const servers: Server[] = [];
 afterAll(() => {

@@ -1,20 +1,16 @@
-/** The node builders: the entry point `cairn-workflows/nodes`. */
-export { fileNode, type FileOutput, type FileReadConfig, type FileWriteConfig } from './file-node.ts';
-export { functionNode } from './function-node.ts';
-export { guardrailNode, guardrailViolated, type GuardrailFinding, type GuardrailNodeConfig } from './guardrail-node.ts';
-export { httpNode, httpRetry, type HttpNodeConfig, type HttpOutput } from './http-node.ts';
-export { humanNode, type Approval, type HumanNodeConfig } from './human-node.ts';
-export { mapNode, type MapNodeConfig, type MapResult, subgraphNode, type SubgraphNodeConfig } from './map-node.ts';
-export type { NodeDraft, NodeOptions } from './draft/node-draft.ts';
-export { routerNode, type RouterNodeConfig, type Targets } from './router-node.ts';
+/**
+ * What belongs to nodes and is needed more rarely than their builders, which the main door has: their settings and outputs as types, the
+ * blocks of YAML workflows, and what users need to make their own. The entry point `cairn-workflows/nodes`.
+ */
+export type { FileOutput, FileReadConfig, FileWriteConfig } from './file-node.ts';
+export { guardrailViolated, type GuardrailFinding, type GuardrailNodeConfig } from './guardrail-node.ts';
+export { httpRetry, type HttpNodeConfig, type HttpOutput } from './http-node.ts';
+export type { Approval as AutoDecision, HumanNodeConfig } from './human-node.ts';
+export type { MapNodeConfig, MapResult, SubgraphNodeConfig } from './map-node.ts';
+export type { NodeOptions } from './draft/node-draft.ts';
+export type { RouterNodeConfig, Targets } from './router-node.ts';
 export { SecretReference } from '../graph/secret-reference.ts';
-export { secret } from './secrets/secret.ts';
-export { shellNode, type ShellNodeConfig, type ShellOutput } from './shell-node.ts';
-export { toolNode, type Tool, type ToolCall, type ToolNodeConfig } from './tool-node.ts';
+export type { ShellNodeConfig, ShellOutput } from './shell-node.ts';
+export type { Tool, ToolCall, ToolNodeConfig } from './tool-node.ts';
 export type { Computed, FromState, PlainValue, TypedContext } from './draft/node-parts.ts';
-export {
-  transactionStep,
-  type TransactionConnection,
-  type TransactionPool,
-  type TransactionStepConfig,
-} from './transaction-step.ts';
+export * from './blocks/index.ts';

@@ -21,7 +21,7 @@ import {
   subgraphNode,
   toolNode,
   transactionStep,
-} from './index.ts';
+} from './builders.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-suite-'));
 const server = createServer((request, response) => {

@@ -10,14 +10,13 @@ import { createFakeContext, createStateView, type FakeContextOptions } from '../
 import {
   functionNode,
   guardrailNode,
-  guardrailViolated,
   humanNode,
   routerNode,
   subgraphNode,
   toolNode,
   type NodeDraft,
-  type Tool,
-} from './index.ts';
+} from './builders.ts';
+import { guardrailViolated, type Tool } from './index.ts';
 
 const run = async (draft: NodeDraft, options: FakeContextOptions = {}): Promise<unknown> =>
   draft.implementation.run(createFakeContext(options));

@@ -1,4 +1,4 @@
-/** Plans and missions: the entry point `cairn-workflows/plans`. */
+/** Agents, and the plans and missions that they carry out: the entry point `cairn-workflows/agents`. */
 import { createDefaultEngine } from '../app/default-engine.ts';
 import { withDefaultEngine } from '../dialects/code/run-options.ts';
 import { linearOrchestrator as orchestrate, mission as beginMission } from './mission.ts';
@@ -37,3 +37,4 @@ export type {
   PlanningTask,
 } from './mission.ts';
 export type { AnchorOrder } from './anchors.ts';
+export * from '../agents/index.ts';

@@ -56,4 +56,3 @@ export {
   type VirtualClockOptions,
   type VirtualProcess,
 } from './virtual-clock.ts';
-export { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from '../models/scripted.ts';

@@ -15,7 +15,7 @@ const program = openGuideProgram(
   `
   import { AgentGraph, END, START } from 'cairn-workflows';
   import { agent, tool } from 'cairn-workflows/agents';
-  import { createScriptedModels } from 'cairn-workflows/testing';
+  import { createScriptedModels } from 'cairn-workflows/models';
   import { allowHosts } from './allowed-hosts.ts';
   import { browserTools } from './browser-tools.ts';
 
@@ -56,7 +56,8 @@ const killed = openGuideProgram(
   import { basename } from 'node:path';
   import { AgentGraph, END, START } from 'cairn-workflows';
   import { agent } from 'cairn-workflows/agents';
-  import { createScriptedModels, runCrashScript } from 'cairn-workflows/testing';
+  import { createScriptedModels } from 'cairn-workflows/models';
+  import { runCrashScript } from 'cairn-workflows/testing';
   import { openSqliteStore } from 'cairn-workflows/stores/sqlite';
   import { allowHosts } from './allowed-hosts.ts';
   import { browserTools } from './browser-tools.ts';

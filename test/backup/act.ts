@@ -31,7 +31,7 @@ function watch(owner: object, names: readonly string[]): void {
 }
 
 // From here on: loading the modules opens files, too.
-const { backUp, restore } = await import('../../src/index.ts');
+const { backUp, restore } = await import('../../src/store.ts');
 watch(fs.promises, ['open', 'rename', 'rm', 'copyFile', 'chmod', 'mkdir', 'utimes']);
 watch(fs, ['openSync', 'closeSync', 'mkdirSync']);
 watch(DatabaseSync.prototype, ['exec', 'close']);

@@ -16,17 +16,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import {
-  AgentGraph,
-  backUp,
-  END,
-  humanNode,
-  openHistory,
-  restore,
-  START,
-  type RestoreReport,
-  type Store,
-} from '../../src/index.ts';
+import { AgentGraph, END, humanNode, openHistory, START } from '../../src/index.ts';
+import { backUp, restore, type RestoreReport, type Store } from '../../src/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { bundleScript } from '../support/bundled-script.ts';
 import { sample, scale } from '../support/scale.ts';
@@ -336,7 +327,7 @@ test('B5 a backup for which there is no room ends with a code, and leaves nothin
   await makeStore();
   writeFileSync(
     at('run.mjs'),
-    `import { backUp } from ${JSON.stringify(join(here, '../../src/index.ts'))};
+    `import { backUp } from ${JSON.stringify(join(here, '../../src/store.ts'))};
     await backUp(${JSON.stringify(at('runs.db'))}, ${JSON.stringify(at('kept'))}).catch((error) => console.log(error.code));`,
   );
   const { stdout } = await execute('bash', ['-c', `ulimit -f 100; exec "$0" "$1"`, process.execPath, at('run.mjs')]);

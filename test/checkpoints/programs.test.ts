@@ -7,7 +7,8 @@ import {
   type CheckpointMetadata,
   type ICheckpointStore,
 } from '../../src/app/checkpoint-store/index.ts';
-import { AgentGraph, END, humanNode, outcome, START, toolNode, workflow, type GraphState } from '../../src/index.ts';
+import { AgentGraph, END, humanNode, outcome, START, toolNode, workflow } from '../../src/index.ts';
+import { type GraphState } from '../../src/app/checkpoint-store/index.ts';
 
 const state = { input: z.object({ topic: z.string() }), scratch: z.object({ confidence: z.number() }) };
 const input = { topic: 'cairns' };

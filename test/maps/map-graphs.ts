@@ -3,7 +3,7 @@ import { readWorkflow } from '../../src/dialects/yaml/index.ts';
 import { NodeFailure, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../src/graph/contracts/node-type.ts';
 import type { Graph } from '../../src/graph/graph.ts';
-import { mapNode } from '../../src/nodes/index.ts';
+import { mapNode } from '../../src/nodes/builders.ts';
 import { edges, graphOf, node } from '../engine-kit.ts';
 import { textsOf } from '../yaml-kit.ts';
 import { failingCall, isYaml, type MapItemPlan, type MapPlan } from './map-plan.ts';

@@ -18,7 +18,10 @@ export function dialectCases(place: () => Place, installed: () => InstalledPacka
     const entry = at.file(
       'entry.mjs',
       `
-import { AgentGraph, END, START } from 'cairn-workflows';
+import { AgentGraph, createMemoryStore, createWorker, END, humanNode, START } from 'cairn-workflows';
+import { sessionMemory } from 'cairn-workflows/agents';
+import { checkpointStoreOver, InMemoryCheckpointStore } from 'cairn-workflows/checkpoint';
+import { createMemoryMemories } from 'cairn-workflows/store';
 import 'cairn-workflows/mcp'; import 'cairn-workflows/agents'; import 'cairn-workflows/http';
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => 7).addEdge(START, 'a').addEdge('a', END).compile();
 graph.invoke({}).then(({ state }) => { console.log(JSON.stringify(state.outputs.a)); return graph.close(); });
@@ -45,7 +48,6 @@ graph.invoke({}).then(({ state }) => { console.log(JSON.stringify(state.outputs.
     const at = place();
     at.file('cairn.config.yaml', 'checkpoint: { ttl_seconds: 0.001, max_per_workflow: 1, auto_cleanup: false }\n');
     at.program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => 1).addNode('b', () => 2).addEdge(START, 'a').addEdge('a', 'b').addEdge('b', END).compile({ store: 'sqlite:runs.db' });
 for (let n = 0; n < 200; n += 1) await graph.invoke({}, { runId: 'r' + n });
 await graph.close(); console.log('null');
@@ -60,7 +62,6 @@ await graph.close(); console.log('null');
 
   test('a worker goes on with the next run as soon as it has room', () => {
     const done = place().program(`
-import { AgentGraph, createWorker, END, START } from 'cairn-workflows';
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => 1).addEdge(START, 'a').addEdge('a', END).compile({ store: 'sqlite:runs.db' });
 for (let n = 0; n < 160; n += 1) await graph.start({}, { runId: 'r' + n, detach: true });
 let left = 160; const all = Promise.withResolvers();
@@ -74,8 +75,6 @@ console.log(160 - left); await worker.stop(); await graph.close();
 
   test('a fork in a store of checkpoints replaces the parts of the state that it names', () => {
     const scratches = place().program(`
-import { checkpointStoreOver, InMemoryCheckpointStore } from 'cairn-workflows/checkpoint';
-import { createMemoryStore } from 'cairn-workflows/stores/memory';
 const scratches = [];
 for (const store of [new InMemoryCheckpointStore(), checkpointStoreOver(createMemoryStore())]) {
 const base = { graphId: 'g', runId: 'r', nodeResults: {}, visitedNodes: [], pendingEdges: [] };
@@ -165,8 +164,6 @@ outputs:
 
   test('each store tells what it saved, by an id that finds it, and how long saving and loading took', () => {
     const seen = place().program(`
-import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
-import { InMemoryCheckpointStore } from 'cairn-workflows/checkpoint';
 const seen = [];
 for (const options of [{}, { store: 'sqlite:runs.db' }, { checkpointStore: new InMemoryCheckpointStore() }]) {
   const measured = new Set();
@@ -187,10 +184,6 @@ console.log(JSON.stringify(seen));
 
   test('what a run recalled of its memory is in the checkpoints that the interface of stores gives', () => {
     const snapshot = place().program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
-import { sessionMemory } from 'cairn-workflows/agents';
-import { InMemoryCheckpointStore } from 'cairn-workflows/checkpoint';
-import { createMemoryMemories } from 'cairn-workflows/stores/memory';
 const memories = createMemoryMemories(); const owner = { user: 'ada', session: 's' };
 await memories.write(owner, ['likes tea'], 'x');
 const source = sessionMemory(memories, { consistency: 'snapshot' });

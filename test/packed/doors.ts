@@ -21,7 +21,8 @@ export function doorCases(place: () => Place, installed: () => InstalledPackage)
       'w.mjs',
       `
 import { z } from 'zod';
-import { workflow } from 'cairn-workflows';
+import { AgentGraph, END, humanNode, START, workflow } from 'cairn-workflows';
+import { durable } from 'cairn-workflows/ai-sdk';
 export const refund = workflow('refund').input(z.object({})).step('a', () => 2).returns(({ state }) => ({ doubled: state.artifacts.a * 2 }));
 `,
     );
@@ -35,8 +36,6 @@ export const refund = workflow('refund').input(z.object({})).step('a', () => 2).
     at.file(
       'g.ts',
       `import { z } from 'zod';
-import { AgentGraph, END, START } from 'cairn-workflows';
-import { durable } from 'cairn-workflows/ai-sdk';
 export const graph = new AgentGraph({ input: z.object({}) }).addNode('a', async (ctx) => {
 const { amount } = await ctx.receive('paid', { schema: z.object({ amount: z.number() }), timeoutMs: 5 });
 const n: number = amount; return [n, typeof durable];
@@ -63,7 +62,6 @@ const n: number = amount; return [n, typeof durable];
   test('a step that was put in where a run is past is told in the result, the log and the story, and the guide says so', () => {
     const at = place();
     const withStep = (isInserted: boolean): string => `
-import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
 export const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => 1)${isInserted ? ".addNode('inserted', () => 2)" : ''}.addNode('ask', humanNode({ prompt: '?' }))
   .addEdge(START, 'a')${isInserted ? ".addEdge('a', 'inserted').addEdge('inserted', 'ask')" : ".addEdge('a', 'ask')"}.addEdge('ask', END).compile();
 `;
@@ -87,7 +85,6 @@ export const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => 1)${isIn
       'g.mjs',
       `
 import { appendFileSync, existsSync } from 'node:fs';
-import { AgentGraph, END, START } from 'cairn-workflows';
 export const graph = new AgentGraph({}, { id: 'slow' }).addNode('a', async () => {
   appendFileSync('begun', 'x');
   while (!existsSync('go')) await new Promise((r) => setTimeout(r, 20));
@@ -157,7 +154,6 @@ export const graph = new AgentGraph({}, { id: 'slow' }).addNode('a', async () =>
       'w.mjs',
       `
 import { z } from 'zod';
-import { workflow } from 'cairn-workflows';
 export const w = workflow('w').input(z.object({})).step('a', () => 'first value').step('b', () => 'second value').returns(({ state }) => Object.keys(state.artifacts).length);
 `,
     );
@@ -166,7 +162,6 @@ export const w = workflow('w').input(z.object({})).step('a', () => 'first value'
     for (const value of ['first value', 'second value'])
       expect([value, diff.split(value)]).toEqual([value, [expect.anything(), expect.anything()]]);
     const { code, hint, message } = at.program(`
-import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => 1).addNode('ask', humanNode({ prompt: '?' })).addEdge(START, 'a').addEdge('a', 'ask').addEdge('ask', END).compile();
 await graph.invoke({}, { runId: 'w' });
 const { code, hint, message } = await graph.fork('w@1', { answers: { ask: 'no' } }).catch((error) => error);
@@ -206,7 +201,6 @@ console.log(JSON.stringify({ code, hint, message })); await graph.close();
     at.file(
       'g.mjs',
       `
-import { AgentGraph, END, START } from 'cairn-workflows';
 export const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => Array.from({ length: 2000 }, () => Math.random().toString(36)).join('')).addEdge(START, 'a').addEdge('a', END).compile();
 `,
     );

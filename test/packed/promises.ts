@@ -19,7 +19,10 @@ export function promiseCases(place: () => Place, installed: () => InstalledPacka
 
   test('nothing of a list begins after a cancel', () => {
     const seen = place().program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
+import { AgentGraph, createMemoryStore, END, humanNode, openHistory, START } from 'cairn-workflows';
+import { durable } from 'cairn-workflows/ai-sdk';
+import { openSqliteStore } from 'cairn-workflows/stores/sqlite';
+import { crashEverywhere } from 'cairn-workflows/testing';
 let begun = 0, atCancel = 0;
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', async (ctx) => {
 for (let n = 0; n < 500; n += 1) await ctx.step('s' + n, {}, async () => { begun += 1; await new Promise((r) => setTimeout(r, 5)); });
@@ -37,7 +40,6 @@ await graph.close();
   test('an effect that is tried once says why, and what else there is', () => {
     const said = String(
       place().program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => { throw new Error('no'); }, { effectClass: 'external', retry: { attempts: 5 } }).addEdge(START, 'a').addEdge('a', END).compile();
 const { error } = await graph.invoke({});
 console.log(JSON.stringify(error.message + ' ' + error.hint)); await graph.close();
@@ -56,7 +58,6 @@ console.log(JSON.stringify(error.message + ' ' + error.hint)); await graph.close
 
   test('now, random and uuid are in each repetition what they were', () => {
     const [first, second] = place().program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
 const drawn = [];
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', async (ctx) => { drawn.push([ctx.now(), ctx.random(), ctx.uuid()]); return ctx.ask({ prompt: '?' }); }, { effectClass: 'read' }).addEdge(START, 'a').addEdge('a', END).compile();
 const { runId, waits } = await graph.invoke({});
@@ -70,7 +71,6 @@ console.log(JSON.stringify(drawn)); await graph.close();
   test('what follows a cancel runs once, with its reason', () => {
     expect(
       place().program(`
-import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
 const graph = new AgentGraph({}, { id: 'g', onCancel: 'free' }).addNode('ask', humanNode({ prompt: '?' })).addNode('free', (ctx) => 'freed: ' + ctx.cancel.reason, { effectClass: 'external', idempotent: true }).addEdge(START, 'ask').addEdge('ask', END).compile();
 const { runId } = await graph.invoke({});
 await graph.cancel(runId, { reason: 'ill' }); await graph.resume(runId).catch(() => {});
@@ -82,7 +82,6 @@ console.log(JSON.stringify([status, state.outputs.free])); await graph.close();
 
   test('timers of the program fire while a run loops, whatever its nodes are', () => {
     const fired = place().program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
 let ticks = 0; const timer = setInterval(() => { ticks += 1; }, 20);
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', async (ctx) => { const until = Date.now() + 600; let n = 0; for (; Date.now() < until; n += 1) await ctx.step('s', {}, async () => n); return n; }).addEdge(START, 'a').addEdge('a', END).compile();
 await graph.invoke({}); clearInterval(timer);
@@ -94,7 +93,6 @@ console.log(JSON.stringify(ticks)); await graph.close();
   test('a detached run that nobody has taken is queued, and a store that is read-only is exported', () => {
     const at = place();
     at.program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
 const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => 1).addEdge(START, 'a').addEdge('a', END).compile({ store: 'sqlite:runs.db' });
 await graph.start({}, { runId: 'q', detach: true });
 console.log('1'); await graph.close();
@@ -108,7 +106,6 @@ console.log('1'); await graph.close();
 
   test('a resume after a failed effect goes on at once, though the process that made it lives', () => {
     const [plain, idempotent] = place().program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
 const seen = [];
 for (const options of [{ effectClass: 'external' }, { effectClass: 'external', idempotent: true }]) {
   let calls = 0;
@@ -129,7 +126,6 @@ console.log(JSON.stringify(seen));
     const [detail, status] = place().program(`
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { AgentGraph, END, START } from 'cairn-workflows';
 const graph = new AgentGraph({}, { id: 'g' }).addNode('pay', async () => {
   if (process.argv[2] !== 'stalls') return 'paid';
   console.log('begun'); await new Promise((r) => setTimeout(r, 3_600_000));
@@ -157,7 +153,6 @@ console.log(JSON.stringify([{ ...detail, inMs: detail.until - now }, status])); 
     const at = place();
     const dying = (options: string): string => `
 import { existsSync, writeFileSync } from 'node:fs';
-import { AgentGraph, END, START } from 'cairn-workflows';
 export const graph = new AgentGraph({}, { id: 'g' }).addNode('pay', () => {
   if (!existsSync('paid')) { writeFileSync('paid', ''); process.kill(process.pid, 'SIGKILL'); }
   return 'paid';
@@ -185,8 +180,6 @@ export const graph = new AgentGraph({}, { id: 'g' }).addNode('pay', () => {
       place().program(`
 import { generateText, isStepCount, tool } from 'ai';
 import { z } from 'zod';
-import { AgentGraph, END, START } from 'cairn-workflows';
-import { durable } from 'cairn-workflows/ai-sdk';
 const usage = { inputTokens: { total: 1, noCache: 1 }, outputTokens: { total: 1, text: 1 } };
 const call = (to) => ({ type: 'tool-call', toolCallId: 'same', toolName: 'send', input: JSON.stringify({ to }) });
 const model = { specificationVersion: 'v3', provider: 'p', modelId: 'm', supportedUrls: {}, doGenerate: async ({ prompt }) => prompt.some(({ role }) => role === 'tool')
@@ -210,9 +203,6 @@ console.log(JSON.stringify([status, state.outputs.a, sent.toSorted()])); await g
   test('the crash kit takes timers of days and months', () => {
     expect(
       place().program(`
-import { AgentGraph, END, START } from 'cairn-workflows';
-import { createMemoryStore } from 'cairn-workflows/stores/memory';
-import { crashEverywhere } from 'cairn-workflows/testing';
 const graph = () => new AgentGraph({}, { id: 'g' }).addNode('a', async (ctx) => {
   const begun = ctx.now();
   await ctx.sleepUntil(begun + 3 * 86_400_000); await ctx.sleepUntil(begun + 63 * 86_400_000, 'again');
@@ -232,8 +222,6 @@ console.log(JSON.stringify([faults, trials > 5]));
     expect(() =>
       at.program(`
 import { readFileSync } from 'node:fs';
-import { openHistory } from 'cairn-workflows';
-import { openSqliteStore } from 'cairn-workflows/stores/sqlite';
 const store = openSqliteStore({ path: 'to.db' });
 let commits = 0;
 const dying = { ...store, commit: (commit) => ((commits += 1) > 1 ? process.kill(process.pid, 'SIGKILL') : store.commit(commit)) };
@@ -256,7 +244,6 @@ console.log('null');
       'g.mjs',
       `
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
 const done = () => (existsSync('ledger') ? readFileSync('ledger', 'utf8').trim().split('\\n') : []);
 const reconcile = ({ idempotencyKey }) => ({ happened: done().includes(idempotencyKey), output: 'looked up' });
 const act = ({ idempotencyKey }) => { appendFileSync('ledger', idempotencyKey + '\\n'); return 'done'; };
@@ -288,7 +275,6 @@ export const graph = new AgentGraph({}, { id: 'pays' }).addNode('ask', humanNode
     at.file(
       'g.mjs',
       `
-import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
 export const graph = new AgentGraph({}, { id: 'g' })${nodes.join('')}.addNode('ask', humanNode({ prompt: '?' })).addEdge('n79', 'ask').addEdge('ask', END).compile();
 `,
     );

@@ -77,9 +77,9 @@ export function securityCases(place: () => Place): void {
   test('a person approves what runs: the checked arguments, with defaults and conversions', () => {
     const shown = place().program(`
 import { z } from 'zod';
+import { AgentGraph, END, START } from 'cairn-workflows';
 import { agent, tool } from 'cairn-workflows/agents';
 import { createScriptedModels } from 'cairn-workflows/models';
-import { AgentGraph, END, START } from 'cairn-workflows';
 const ran = [];
 const pay = tool({ description: 'Pays.', effect: 'external',
 input: z.object({ amount: z.coerce.number().transform((n) => n * 1000), bcc: z.string().default('boss@x') }), run: (args) => ran.push(args) });
@@ -297,9 +297,6 @@ export default { models: createScriptedModels(({ messages }) => (messages.length
   test('a call with arguments that are nested too deep is told to the model, which goes on', () => {
     const [status, output, told] = place().program(`
 import { z } from 'zod';
-import { AgentGraph, END, START } from 'cairn-workflows';
-import { agent, tool } from 'cairn-workflows/agents';
-import { createScriptedModels } from 'cairn-workflows/models';
 let deep = {}; for (let n = 0; n < 2_000; n += 1) deep = { deep };
 const requests = [];
 const models = createScriptedModels((request) => { requests.push(request); return request.messages.length < 3 ? { calls: [{ tool: 'look', input: deep }] } : 'Sorry.'; });

@@ -1,30 +1,29 @@
 /** A store as a user of the package would write one: from its public exports alone, and with as little as will do. */
-import {
-  CairnError,
-  type Admission,
-  type CheckpointRow,
-  type Claim,
-  type ClaimableQuery,
-  type Commit,
-  type ErrorCode,
-  type GraphHashes,
-  type Message,
-  type MessageReply,
-  type MessageRow,
-  type NextRequest,
-  type OpenWait,
-  type Page,
-  type RunKey,
-  type RunRow,
-  type RunSchedule,
-  type Refusal,
-  type Renewal,
-  type SnapshotRow,
-  type Store,
-  type WaitRow,
-  type WorkerBeat,
-  type WorkerRow,
-} from '../../src/index.ts';
+import { CairnError, type ErrorCode } from '../../src/index.ts';
+import type {
+  Admission,
+  CheckpointRow,
+  Claim,
+  ClaimableQuery,
+  Commit,
+  GraphHashes,
+  Message,
+  MessageReply,
+  MessageRow,
+  NextRequest,
+  OpenWait,
+  Page,
+  Renewal,
+  RunKey,
+  RunRow,
+  RunSchedule,
+  SnapshotRow,
+  Store,
+  WaitRow,
+  WorkerBeat,
+  WorkerMismatch,
+  WorkerRow,
+} from '../../src/store.ts';
 
 interface Run {
   readonly no: number;
@@ -42,7 +41,7 @@ interface Run {
   claims: number;
   deaths: { count: number; head: number };
   deathsSinceRelease: number;
-  refusals: readonly (Refusal & { readonly head: number })[];
+  refusals: readonly (WorkerMismatch & { readonly head: number })[];
 }
 
 const fail = (code: ErrorCode, data: Readonly<Record<string, unknown>>): never => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { CairnError } from '../../errors.ts';
 import { END, START } from '../../graph/graph.ts';
-import { fileNode, httpNode, humanNode, mapNode, shellNode } from '../../nodes/index.ts';
+import { fileNode, httpNode, humanNode, mapNode, shellNode } from '../../nodes/builders.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { openSqliteStore } from '../../stores/sqlite/index.ts';
 import { AgentGraph } from './agent-graph.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, runToRest, type Bench } from '../../../test/engine-kit.ts';
 import type { EffectClass, NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { mapNode } from '../../nodes/index.ts';
+import { mapNode } from '../../nodes/builders.ts';
 
 const itemCount = 300;
 const items = Array.from({ length: itemCount }, (_, index) => index);

@@ -7,7 +7,7 @@ import { createBench, edges, graphOf, node, runToRest } from '../../../test/engi
 import { systemClock } from '../../app/process/system-clock.ts';
 import type { EffectClass, NodeContext } from '../../graph/contracts/node-contract.ts';
 import { END, type Graph } from '../../graph/graph.ts';
-import { mapNode } from '../../nodes/index.ts';
+import { mapNode } from '../../nodes/builders.ts';
 import type { Store } from '../../ports/store.ts';
 import { Pace } from '../live-run/draft.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';

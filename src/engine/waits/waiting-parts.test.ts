@@ -5,7 +5,7 @@ import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contra
 import type { RunResult } from '../api.ts';
 import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
 import { runParts, type PartsOptions } from '../../graph/run-parts.ts';
-import { mapNode } from '../../nodes/index.ts';
+import { mapNode } from '../../nodes/builders.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
 const items = Array.from({ length: 20 }, (_, index) => index);

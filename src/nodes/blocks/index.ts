@@ -1,4 +1,4 @@
-/** The blocks of YAML workflows, and what users need to make their own: the entry point `cairn-workflows/blocks`. */
+/** The blocks of YAML workflows, and what users need to make their own. */
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { Models } from '../../ports/model.ts';
 import { askChoice } from './ask/ask-choice.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { createFakeContext } from '../../testing/node-suite/fake-context.ts';
-import { fileNode, httpNode, shellNode, toolNode, type NodeDraft } from '../index.ts';
+import { fileNode, httpNode, shellNode, toolNode, type NodeDraft } from '../builders.ts';
 
 const breaks = (): never => {
   throw new RangeError('not yet');
