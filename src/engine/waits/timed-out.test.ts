@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { END, type Graph } from '../../graph/graph.ts';
 import type { NodeContext, Question } from '../../graph/contracts/node-contract.ts';
-import { humanNode, type NodeDraft } from '../../nodes/index.ts';
+import { humanNode, type NodeDraft } from '../../nodes/builders.ts';
 
 const hour = 3_600_000;
 
