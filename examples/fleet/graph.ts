@@ -14,7 +14,7 @@ import {
   type ScheduledGraph,
   type WorkerOptions,
 } from '../../src/index.ts';
-import { type Store } from '../../src/store.ts';
+import type { Store } from '../../src/store.ts';
 import { findInLedger, writeLedger } from '../release-notes/ledger.ts';
 
 const input = z.object({

@@ -20,7 +20,7 @@ import type { NodeFailure, Reconciliation } from '../graph/contracts/node-contra
 import { whilePathFlips } from '../../test/support/flipping-path.ts';
 import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import { fileNode } from './builders.ts';
-import { type FileOutput, type FileReadConfig, type FileWriteConfig } from './index.ts';
+import type { FileOutput, FileReadConfig, FileWriteConfig } from './index.ts';
 
 type Config = FileReadConfig | FileWriteConfig;
 

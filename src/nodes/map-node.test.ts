@@ -8,7 +8,7 @@ import { stepsOutput, type NodeFailure, type Outcome, type StateView } from '../
 import { loadState } from '../history/load/load.ts';
 import { createFakeContext, createStateView, type FakeContext } from '../testing/node-suite/fake-context.ts';
 import { functionNode, mapNode, type NodeDraft } from './builders.ts';
-import { type MapNodeConfig } from './index.ts';
+import type { MapNodeConfig } from './index.ts';
 
 const over = ({ state }: { readonly state: StateView }): readonly unknown[] => state.input as readonly unknown[];
 const contextOf = (input: unknown): FakeContext => createFakeContext({ state: { input } });

@@ -7,7 +7,7 @@ import { CairnError } from '../errors.ts';
 import type { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { createFakeContext, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import { secret, shellNode } from './builders.ts';
-import { type ShellNodeConfig, type ShellOutput } from './index.ts';
+import type { ShellNodeConfig, ShellOutput } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-shell-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

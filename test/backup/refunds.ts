@@ -1,6 +1,6 @@
 /** Runs for the tests of backups: values that lie beside the store, a question, and an end that depends on nothing else. */
 import { AgentGraph, END, humanNode, START } from '../../src/index.ts';
-import { type Store } from '../../src/store.ts';
+import type { Store } from '../../src/store.ts';
 import { z } from 'zod';
 
 /** Larger than what a row holds, and another for each run and node. */

@@ -8,7 +8,7 @@ import {
   type ICheckpointStore,
 } from '../../src/app/checkpoint-store/index.ts';
 import { AgentGraph, END, humanNode, outcome, START, toolNode, workflow } from '../../src/index.ts';
-import { type GraphState } from '../../src/app/checkpoint-store/index.ts';
+import type { GraphState } from '../../src/app/checkpoint-store/index.ts';
 
 const state = { input: z.object({ topic: z.string() }), scratch: z.object({ confidence: z.number() }) };
 const input = { topic: 'cairns' };

@@ -1,7 +1,7 @@
 /** Every door over a Postgres store: the command line as processes, and programs. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AgentGraph, createWorker, END, openHistory, openStore, START, type CairnError } from '../../src/index.ts';
-import { type PostgresPool } from '../../src/stores/postgres/index.ts';
+import type { PostgresPool } from '../../src/stores/postgres/index.ts';
 import { openFolder } from '../cli/cairn.ts';
 import { until, within } from '../support/awaited.ts';
 import { preparePostgres, type PostgresUnderTest } from '../support/postgres-store.ts';

@@ -8,7 +8,7 @@ import {
   type TransactionConnection,
   type TransactionPool,
 } from '../../src/index.ts';
-import { type Store } from '../../src/store.ts';
+import type { Store } from '../../src/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { testIds } from '../engine-kit.ts';
 import { preparePostgres, type PostgresUnderTest } from '../support/postgres-store.ts';
