@@ -9,6 +9,7 @@ import { toJson } from '../state/values/to-json.ts';
 import { agentStateOf, type AgentVisit } from '../agents/view/agent-state.ts';
 import { openCallOf, type AgentCall, type AgentLoopState } from '../agents/view/agent-loop-state.ts';
 import type { ModelDelta } from '../graph/contracts/contracts.ts';
+import type { StoppedAnswer } from '../agents/model/model-step.ts';
 import { partsAfter, type ChatWait, type MessagePart } from './message-parts.ts';
 
 /** What `message.metadata` of an agent's message tells. */
@@ -140,6 +141,14 @@ export class MessageWriter {
     if (last !== undefined && !last.isWhole) yield* this.#reset(last);
   }
 
+  /** An answer that was stopped, behind those that are recorded. */
+  *stopped({ reasoning, text }: StoppedAnswer): Generator<ChatChunk> {
+    const index = this.#steps.length;
+    yield* this.#say(index, 'reasoning', reasoning);
+    yield* this.#say(index, 'text', text);
+    yield* this.#close(index, this.#steps[index] as SentStep);
+  }
+
   *finish(end: 'finish' | 'abort' | { readonly error: string }): Generator<ChatChunk> {
     if (!this.#isStarted) return;
     for (const [index, step] of this.#steps.entries()) yield* this.#close(index, step);
@@ -247,10 +256,15 @@ function progressOf(state: unknown): CallProgress {
   return state === 'output-denied' || state === 'output-error' ? 'ended' : 'input';
 }
 
-/** A whole message, from the chunks that a client without any of it gets. */
-export function messageOf(messageId: string, view: MessageView): ChatMessage {
+/**
+ * A whole message, from the chunks that a client without any of it gets.
+ * @param stopped - what was told of an answer when the run was stopped: its reader sees it as the one who stopped it did
+ */
+export function messageOf(messageId: string, view: MessageView, stopped?: StoppedAnswer): ChatMessage {
   let parts: readonly MessagePart[] = [];
-  for (const chunk of new MessageWriter(() => messageId).update(view)) parts = partsAfter(parts, chunk);
+  const writer = new MessageWriter(() => messageId);
+  for (const chunk of writer.update(view)) parts = partsAfter(parts, chunk);
+  if (stopped !== undefined) for (const chunk of writer.stopped(stopped)) parts = partsAfter(parts, chunk);
   const { waits } = view;
   return {
     id: messageId,

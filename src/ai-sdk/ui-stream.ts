@@ -1,6 +1,7 @@
 /** A chat of a run as the AI SDK's interfaces read it: its messages, and a stream of the one under way. */
 import type { UIMessage } from 'ai';
 import { CairnError } from '../errors.ts';
+import { stoppedName, type StoppedAnswer } from '../agents/model/model-step.ts';
 import type { ModelDeltaEvent } from '../graph/contracts/contracts.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { History } from '../history/history.ts';
@@ -142,6 +143,7 @@ export async function readUIMessages(
   const { signal = 'message' } = options;
   const { runId, history } = run;
   const messages: ChatMessage[] = [];
+  const stopped = new Map<number, StoppedAnswer>();
   const leaving = new AbortController();
   const { head } = await history.find(runId);
   const say = (text: string, id = `${runId}:user:${messages.length + 1}`): void =>
@@ -149,7 +151,7 @@ export async function readUIMessages(
   const agentMessage = async (seq: number): Promise<void> => {
     const view = await readMessageView(run, node, seq);
     if (view === undefined) return;
-    const message = messageOf(idOf(runId, node, view.visit), view);
+    const message = messageOf(idOf(runId, node, view.visit), view, stopped.get(view.visit));
     // A visit that failed and was tried again ends twice.
     const known = messages.findIndex(({ id }) => id === message.id);
     if (known < 0) messages.push(message);
@@ -163,6 +165,9 @@ export async function readUIMessages(
         if (kind === 'input' && path.length === 0) forEachText(value, say);
         if (kind === 'step' && path.length === 2 && path[1]?.split('\0')[0] === signal) forEachText(value, say);
       }
+      for (const { kind, name, detail, visit = 1, node: path } of event.change)
+        if (kind === 'event' && name === stoppedName && path?.length === 1 && path[0] === node)
+          stopped.set(visit, detail as StoppedAnswer);
       const isEnd = event.change.some(
         (part) => part.kind === 'settle' && part.node?.length === 1 && part.node[0] === node,
       );

@@ -166,9 +166,10 @@ export function accessModels(
         options,
         (source) => chatSpan(source, call, () => call.messages),
         async (from, attemptOptions) => {
-          const pieces = new MaskedPieces(attempt.secrets, (delta) =>
-            attempt.emit({ type: 'model-delta', call: attemptOptions.idempotencyKey, delta } satisfies ModelDeltaEvent),
-          );
+          const pieces = new MaskedPieces(attempt.secrets, (delta) => {
+            options.onTold?.(delta);
+            attempt.emit({ type: 'model-delta', call: attemptOptions.idempotencyKey, delta } satisfies ModelDeltaEvent);
+          });
           const messages = await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files);
           const onDelta = options.onDelta ?? ((delta: ModelDelta) => pieces.push(delta));
           const answer = validResponse(

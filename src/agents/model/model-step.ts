@@ -1,14 +1,16 @@
 /** The model calls of a conversation, each a step of the node. A call is paid for once, and identified by its request (X4, X6). */
+import { CairnError } from '../../errors.ts';
 import type {
   FinishReason,
   ModelCall,
+  ModelDelta,
   ModelMessage,
   ModelResponse,
   ModelAccess,
   RetryPolicy,
   TraceSpan,
 } from '../../graph/contracts/contracts.ts';
-import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext, type StepContext } from '../../graph/contracts/node-contract.ts';
 import { refuseStopped, isCutOff } from '../../graph/contracts/node-type.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
@@ -104,6 +106,41 @@ export interface CallNotes {
 /** Three attempts if the model is not available. */
 export const defaultRetry: RetryPolicy = { attempts: 3, on: ['MODEL_UNAVAILABLE'], jitter: 0.2 };
 
+/** Name of the recorded event with what was told of an answer whose run was stopped: see {@link StoppedAnswer}. */
+export const stoppedName = 'model-stopped';
+
+/** What people had seen of an answer when its run was stopped. It is no part of the conversation. */
+export interface StoppedAnswer {
+  readonly text: string;
+  readonly reasoning: string;
+}
+
+/** The most characters of it that are recorded. */
+const stoppedCharsMax = 32_000;
+
+/** What was told of the answer under way. */
+class ToldAnswer {
+  #text = '';
+  #reasoning = '';
+
+  readonly take = (delta: ModelDelta): void => {
+    if (delta.type === 'text') this.#text += delta.text;
+    else if (delta.type === 'reasoning') this.#reasoning += delta.text;
+  };
+
+  clear(): void {
+    [this.#text, this.#reasoning] = ['', ''];
+  }
+
+  record(ctx: Pick<NodeContext, 'emit'>): void {
+    if (this.#text === '' && this.#reasoning === '') return;
+    const [text, reasoning] = [this.#text, this.#reasoning].map((told) =>
+      told.slice(0, stoppedCharsMax).toWellFormed(),
+    );
+    ctx.emit({ text, reasoning }, { recorded: true, name: stoppedName });
+  }
+}
+
 /** The model calls of one conversation in one visit of a node. */
 export class ModelSteps {
   readonly #ctx: NodeContext;
@@ -161,33 +198,36 @@ export class ModelSteps {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(atMost === undefined || isReplayed ? {} : { atMost }),
     } as const;
-    const recorded = await ctx.step(
-      name,
-      options,
-      async ({ idempotencyKey, signal, attempt }): Promise<RecordedCall<ModelResponse>> => {
-        // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
-        if (isRecorded || attempt > 1) ctx.emit({ type: 'model-restarted', call: idempotencyKey });
-        const options = { idempotencyKey, signal, span: this.#span };
-        const answered = await askModel(
-          settings,
-          messages,
-          fallbacks,
-          (call) => this.#generate(call, options),
-          (from, to, code) => {
-            ctx.emit({ type: 'model-restarted', call: idempotencyKey });
-            ctx.emit({ type: 'model-fallback', call: idempotencyKey, from, to, code });
-          },
-        );
-        if (isCutOff(answered.response)) ctx.emit({ type: 'model-truncated', call: idempotencyKey });
-        const tokensMax = isOlder ? undefined : this.#boundOf(settings, answered.by);
-        return {
-          ...answered,
-          marks,
-          ...(tokensMax !== undefined && { tokensMax }),
-          ...(note !== undefined && { note }),
-        };
-      },
-    );
+    const told = new ToldAnswer();
+    const make = async ({ idempotencyKey, signal, attempt }: StepContext): Promise<RecordedCall<ModelResponse>> => {
+      told.clear();
+      // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
+      if (isRecorded || attempt > 1) ctx.emit({ type: 'model-restarted', call: idempotencyKey });
+      const options = { idempotencyKey, signal, span: this.#span, onTold: told.take };
+      const answered = await askModel(
+        settings,
+        messages,
+        fallbacks,
+        (call) => this.#generate(call, options),
+        (from, to, code) => {
+          told.clear();
+          ctx.emit({ type: 'model-restarted', call: idempotencyKey });
+          ctx.emit({ type: 'model-fallback', call: idempotencyKey, from, to, code });
+        },
+      );
+      if (isCutOff(answered.response)) ctx.emit({ type: 'model-truncated', call: idempotencyKey });
+      const tokensMax = isOlder ? undefined : this.#boundOf(settings, answered.by);
+      return {
+        ...answered,
+        marks,
+        ...(tokensMax !== undefined && { tokensMax }),
+        ...(note !== undefined && { note }),
+      };
+    };
+    const recorded = await ctx.step(name, options, make).catch((error: unknown) => {
+      if (CairnError.is(error, 'RUN_CANCELLED')) told.record(ctx);
+      throw error;
+    });
     this.#record.leave();
     this.#isRecorded = isRecorded;
     const { response, tokensMax, by } = recorded;

@@ -159,7 +159,11 @@ function endFailed(core: RunCore, activation: Activation, error: unknown, isGrac
   activation.cancelTimer?.();
   dropChildren(core, activation);
   if (activation.isCancelled) return settleCancelled(core, activation);
-  if (!isGoingOn) return core.agenda.forget(activation);
+  if (!isGoingOn) {
+    // What the function recorded of its own end comes with the end of the run.
+    if (core.standing.isCancelling) noteEvents(core, activation);
+    return core.agenda.forget(activation);
+  }
   const decided = afterFailure(core, new NodeEffort(activation), error, activation.attempt - activation.budgetFrom);
   if (!(decided instanceof Promise)) return endDecided(core, activation, error, decided);
   activation.phase = 'prepared';

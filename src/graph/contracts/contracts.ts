@@ -316,11 +316,15 @@ export interface ModelAccess {
   /**
    * Makes one call. Pieces of the answer are sent as live events of the node ({@link ModelDeltaEvent}).
    * @param options.onDelta - called with each piece of the answer, in place of live events of the node
+   * @param options.onTold - called with each piece as it was sent as a live event: without secrets
    * @throws NodeFailure MODEL_UNAVAILABLE (may be retried), MODEL_REFUSED and MODEL_UNKNOWN (`applied: 'no'`)
    */
   generate(
     call: ModelCall,
-    options?: ModelCallOptions & { readonly onDelta?: (delta: ModelDelta) => void },
+    options?: ModelCallOptions & {
+      readonly onDelta?: (delta: ModelDelta) => void;
+      readonly onTold?: (delta: ModelDelta) => void;
+    },
   ): Promise<ModelResponse>;
   /** Turns texts into vectors. @throws as `generate` */
   embed(call: EmbedCall, options?: ModelCallOptions): Promise<EmbedResponse>;
