@@ -153,7 +153,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   PREVIEW_CHANGED: row(412, 3, 'no', 'what was previewed at {checkpoint} would go otherwise by now', 'Look at the new preview, and decide again: cairn preview {checkpoint}'),
   RUN_LIMIT: row(429, 3, 'no', 'limit {limit} of {value} reached{ at |path}', 'Raise the limit by its name, or make the graph smaller.'),
   BUDGET_EXCEEDED: row(402, 3, 'no', '{of} has spent {spent} of its budget of {budget} {unit}{; the next attempt spends up to |needs}: {node} did not begin', 'Resume the run with a higher budget: `budget: { {unit}: N }`, --budget {unit}=N; or raise it where it is declared.'),
-  RUN_HELD: row(409, 4, 'no', 'run {runId} is held: it was restored from a backup, and what it did since that was made is not known here', 'Look what it may have done since, then let it go on: cairn release {runId}'),
+  RUN_HELD: row(409, 4, 'no', 'run {runId} is held: its store was restored or copied, or somebody held it, and what it did since is not known here', 'Look what it may have done since, then let it go on: cairn release {runId}'),
   CLAIM_TAKEN: row(409, 4, 'later', 'run {runId} is held by {owner} for {remainingMs} ms more', 'Wait until that worker ends or its lease runs out.'),
   CLAIM_LOST: row(409, 4, 'later', 'run {runId} is advanced here no more{: |reason}', 'What was committed is kept. Whoever has claimed the run goes on with it; if nobody has, resume it.'),
   CLAIM_FENCED: row(409, 4, 'later', 'write to run {runId} refused: token {token} is not {current}', 'The run was claimed anew since. What was committed is kept.'),

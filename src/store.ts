@@ -57,4 +57,4 @@ export type {
   WorkerRow,
 } from './ports/store.ts';
 export { createMemoryMemories } from './stores/memory/index.ts';
-export type { ReleasedRun } from './history/read/whole-checkpoint.ts';
+export type { HeldRun, ReleasedRun } from './history/retention/held-runs.ts';

@@ -57,7 +57,7 @@ export const builtinsWhenUsed: Plugin = {
     );
     const used = taken.reduce(
       (text, [name, module]) =>
-        text.replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `process.getBuiltinModule("${module}").`),
+        text.replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `(process.getBuiltinModule("${module}")).`),
       without,
     );
     const left = taken.find(([name]) => new RegExp(`\\b${name}\\b`).test(used));

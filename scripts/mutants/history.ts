@@ -4,8 +4,8 @@ import type { Mutant } from './mutant.ts';
 export const historyMutants: readonly Mutant[] = [
   {
     name: 'a restored run is not held',
-    file: 'src/app/backup/restore.ts',
-    old: '    await holdRun(store, run);\n',
+    file: 'src/history/retention/held-runs.ts',
+    old: '  if (!isHeld(run)) await hold(store, run);\n',
     new: '',
     tests: ['test/backup/backup.test.ts'],
   },

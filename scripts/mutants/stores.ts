@@ -219,4 +219,25 @@ export const storesMutants: readonly Mutant[] = [
     new: 'if (sign !== sign || isWanted !== isWanted) throw',
     tests: ['src/blobs/s3-blobs.test.ts'],
   },
+  {
+    name: 'Postgres: a copy of the tables is taken for the original',
+    file: 'src/stores/postgres/location.ts',
+    old: 'const isMoved = location !== null && !isSame(location, here);',
+    new: 'const isMoved = location !== null && !isSame(location, location);',
+    tests: ['test/backup/held-stores.test.ts'],
+  },
+  {
+    name: 'file: a copy of the folder is taken for the original',
+    file: 'src/stores/file/file-store.ts',
+    old: 'if (location !== undefined && !isSameLocation(location, here)) {',
+    new: 'if (location !== undefined && !isSameLocation(location, location)) {',
+    tests: ['test/backup/held-stores.test.ts'],
+  },
+  {
+    name: 'file: a hold ends with the process',
+    file: 'src/stores/file/file-store.ts',
+    old: 'leaseMs: workerId === heldBy ? heldMs : 0',
+    new: 'leaseMs: 0',
+    tests: ['test/backup/held-stores.test.ts'],
+  },
 ];

@@ -129,6 +129,7 @@ test('O3 a list of a store that is not there says so, and it cannot be verified'
     [['inbox'], 'Nothing is open'],
     [['prune', '--all', '--dry-run'], 'No runs here'],
     [['cleanup', '--dry-run'], 'Nothing to clean up'],
+    [['hold', '--all'], 'No run is there that could be held'],
     [['release', '--all'], 'No run is held'],
     [['schedule', 'list'], 'No schedules here'],
   ] as const) {

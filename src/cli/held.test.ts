@@ -76,3 +76,30 @@ export const graph = new AgentGraph({}, { id: 'slow' })
     expect(err).toMatch(/^Stopped\. Go on: cairn resume r\n$/);
   }
 });
+
+test('B2.2 a run that is held goes on by no command, and the ones that hold and release it say what comes next', () => {
+  const folder = openFolder();
+  const asks = `import { AgentGraph, END, humanNode, START } from '${library}';
+export const graph = new AgentGraph({}, { id: 'asks' })
+  .addNode('ask', humanNode({ prompt: '?' })).addEdge(START, 'ask').addEdge('ask', END).compile();
+`;
+  folder.write('asks.ts', asks);
+  expect(folder.cairn('run', 'asks.ts', '--run-id', 'r').code).toBe(0);
+  expect(folder.cairn('hold', '--all')).toMatchObject({
+    code: 0,
+    out: 'held  r  paused at checkpoint 2\n',
+    err: 'Let them go on: cairn release --all\n',
+  });
+  expect(folder.cairn('ls', '--status', 'held')).toMatchObject({
+    code: 0,
+    err: '',
+    out: expect.stringContaining('held') as string,
+  });
+  expect(folder.cairn('answer', 'r', 'yes', '--resume')).toMatchObject({ code: 4 });
+  expect(JSON.parse(folder.cairn('hold', 'r', '--json').out)).toEqual({
+    held: [{ runId: 'r', graphId: 'asks', status: 'paused', head: 2 }],
+  });
+  expect(folder.cairn('release', 'r').out).toBe('r goes on from checkpoint 2\n');
+  expect(folder.cairn('resume', 'r')).toMatchObject({ code: 0 });
+  expect(folder.cairn('hold', 'r').err).toContain('is completed');
+});

@@ -7,6 +7,7 @@ import { backupCommand, restoreCommand } from './commands/backup.ts';
 import {
   cancelCommand,
   forkCommand,
+  holdCommand,
   releaseCommand,
   resumeCommand,
   rmCommand,
@@ -61,6 +62,7 @@ const groups: CommandGroups = {
     importCommand,
     backupCommand,
     restoreCommand,
+    holdCommand,
     releaseCommand,
     identityCommand,
     migrateCommand,

@@ -36,14 +36,7 @@ import {
   tagCheckpoint,
   type Tag,
 } from './read/tag-checkpoint.ts';
-import {
-  pickPart,
-  readStateAt,
-  type StateAt,
-  releaseAllRuns,
-  releaseRun,
-  type ReleasedRun,
-} from './read/whole-checkpoint.ts';
+import { pickPart, readStateAt, type StateAt } from './read/whole-checkpoint.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from './read/follow.ts';
 import { followRuns, type FollowedRunsEvent, type FollowRunsOptions } from './read/follow-runs.ts';
 import { parsePath } from './read/state-path.ts';
@@ -55,6 +48,7 @@ import type {
   SettingsFor,
   VacuumReport,
 } from './retention/clean-up.ts';
+import type { HeldRun, ReleasedRun } from './retention/held-runs.ts';
 import type { KeepOptions, PrunedRuns } from './retention/prune-runs.ts';
 import type { RemovedCheckpoint } from './retention/remove-checkpoint.ts';
 import type { RemovedRuns, RemoveOptions } from './retention/remove-run.ts';
@@ -345,13 +339,30 @@ export class History<State = StateAt> {
     return removeCheckpoint(this.#place, await this.#find(name));
   }
 
-  /** Releases a run that was restored from a backup and is held, so that it can go on. @throws USAGE_INVALID the run is not held */
+  /**
+   * Holds a run that is not over: whoever advances it loses it, and nobody takes it up before it is released. For a store that was taken back
+   * to an earlier time: what its runs did since is not in it. @throws USAGE_INVALID the run is over
+   */
+  async hold(run: RunName): Promise<HeldRun> {
+    const { holdRun } = await import('./retention/held-runs.ts');
+    return holdRun(this.#place.store, await this.#run(run));
+  }
+
+  /** Holds every run that is not over. */
+  async holdAll(): Promise<readonly HeldRun[]> {
+    const { holdAllRuns } = await import('./retention/held-runs.ts');
+    return holdAllRuns(this.#place);
+  }
+
+  /** Releases a run that is held, so that it can go on. @throws USAGE_INVALID the run is not held */
   async release(run: RunName): Promise<ReleasedRun> {
+    const { releaseRun } = await import('./retention/held-runs.ts');
     return releaseRun(this.#place, await this.#run(run));
   }
 
   /** Releases every run that is held. */
   async releaseAll(): Promise<readonly ReleasedRun[]> {
+    const { releaseAllRuns } = await import('./retention/held-runs.ts');
     return releaseAllRuns(this.#place);
   }
 

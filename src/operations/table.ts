@@ -38,6 +38,7 @@ export { tagCheckpoint as tag } from './checkpoints/tag-checkpoint.ts';
 export { pruneRuns as prune } from './store/prune-runs.ts';
 export { cleanUp as cleanup } from './store/clean-up.ts';
 export { removeRun } from './runs/remove-run.ts';
+export { holdRuns as hold } from './runs/hold-runs.ts';
 export { releaseRuns as release } from './runs/release-runs.ts';
 export { verifyRuns as verify } from './store/verify-runs.ts';
 export { storeIdentity as identity } from './store/store-identity.ts';

@@ -2,6 +2,7 @@
 
 import { CairnError } from '../errors.ts';
 import { scheduleOf } from '../ports/schedule.ts';
+import { heldBy } from '../ports/held-runs.ts';
 import type {
   Admission,
   AdmissionReply,
@@ -101,6 +102,11 @@ export class MemoryTables {
 
   runsOf(tenant: string): Iterable<MemoryRun> {
     return this.#tenants.get(tenant)?.values() ?? [];
+  }
+
+  /** The runs of all tenants. */
+  protected allRuns(): readonly MemoryRun[] {
+    return [...this.#tenants.values()].flatMap((runs) => [...runs.values()]);
   }
 
   setIdentity(identity: string): void {
@@ -204,7 +210,7 @@ export class MemoryTables {
   }
 
   #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {
-    const died = run.owner === undefined || run.owner === workerId ? 0 : 1;
+    const died = run.owner === undefined || run.owner === workerId || workerId === heldBy ? 0 : 1;
     run.deaths = deathsAt(run) + died;
     run.deathsHead = run.head;
     run.deathsSinceRelease += died;

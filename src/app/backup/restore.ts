@@ -3,7 +3,7 @@ import { existsSync, constants } from 'node:fs';
 import { chmod, copyFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CairnError } from '../../errors.ts';
-import { collectRuns, holdRun, openStatuses } from '../../history/access/place.ts';
+import { holdAllRuns } from '../../history/retention/held-runs.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { toListedRun, type ListedRun } from '../../history/read/list-runs.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -162,11 +162,9 @@ async function holdOpen(
 
 async function holdRunsOf(store: Store, tenant: string): Promise<RestoreReport['held']> {
   const held: RestoreReport['held'][number][] = [];
-  for (const run of await collectRuns({ store, tenant })) {
-    if (!openStatuses.some((status) => status === run.status)) continue;
-    await holdRun(store, run);
-    const now = (await store.readRun(run)) ?? run;
-    held.push({ tenant, ...toListedRun(now, () => undefined) });
+  for (const { runId } of await holdAllRuns({ store, tenant })) {
+    const run = await store.readRun({ tenant, runId });
+    if (run !== undefined) held.push({ tenant, ...toListedRun(run, () => undefined) });
   }
   return held;
 }

@@ -11,6 +11,7 @@ import { signalRun, type SignalRunInput } from '../../operations/waits/signal-ru
 import { CairnError, commandText } from '../../errors.ts';
 import type { WorkContext } from '../../operations/contract/operation.ts';
 import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
+import { holdRuns, type HoldRunsInput } from '../../operations/runs/hold-runs.ts';
 import { releaseRuns, type ReleaseRunsInput } from '../../operations/runs/release-runs.ts';
 import { removeRun } from '../../operations/runs/remove-run.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
@@ -144,12 +145,39 @@ function formatStatus(id: string, status: string): string {
   return `asked the owner of ${run} to cancel it; it is ${status}`;
 }
 
+// `cairn hold`
+
+export const holdCommand: Command<HoldRunsInput> = {
+  ...ofOperation(holdRuns),
+  details:
+    'For a store that was taken back to an earlier time where it is: a server to a point in time, a folder or a volume to a snapshot. Stop the workers, hold all, look what the runs may have done since, then let them go on with cairn release. A store that was restored or copied to another place holds them by itself. Answers, signals and cancellations are kept meanwhile.',
+  examples: [
+    { line: 'cairn hold --all', does: 'no run goes on before it is released' },
+    { line: 'cairn hold nightly', does: 'one run; a worker that has it loses it' },
+  ],
+  runsConfig: true,
+  execute(session, input) {
+    return withApp(session, async (app) => {
+      const output = await perform(holdRuns, app, input);
+      const { screen, isJson } = session;
+      if (isJson) session.printJson(output);
+      else {
+        for (const { runId, status, head } of output.held)
+          screen.print(`held  ${printable(runId)}  ${status} at checkpoint ${head}`);
+        if (output.held.length === 0) await noteNone(session, 'No run is there that could be held');
+        else screen.note(`Let them go on: ${session.commandLine('release', input.run ?? '--all')}`);
+      }
+      return 0;
+    });
+  },
+};
+
 // `cairn release`
 
 export const releaseCommand: Command<ReleaseRunsInput> = {
   ...ofOperation(releaseRuns),
   details:
-    'A restore holds every run that was not over, since what it did after the backup is not in the backup. Released, a run goes on from its newest checkpoint: effects that it had after that may happen again, idempotent ones under the same keys; those that had begun by then are in doubt, as after a crash.',
+    'A restore holds every run that was not over, since what it did after the backup is not in the backup; so does a store that was restored or copied to another place, and cairn hold. Released, a run goes on from its newest checkpoint: effects that it had after that may happen again, idempotent ones under the same keys; those that had begun by then are in doubt, as after a crash.',
   examples: [
     { line: 'cairn ls --status held', does: 'what is held' },
     { line: 'cairn release nightly', does: 'one run; a worker takes it up, or cairn resume nightly' },
@@ -168,7 +196,7 @@ export const releaseCommand: Command<ReleaseRunsInput> = {
         if (output.released.length === 0) await noteNone(session, 'No run is held');
         else
           session.screen.note(
-            'Effects that followed the backup are not in this store: they may happen again, under the same keys.',
+            'What they did elsewhere, or later, is not in this store: it may happen again, under the same keys.',
           );
       }
       return 0;

@@ -1,7 +1,8 @@
 /** Lists the runs of a store for people, newest first. */
 import { CairnError } from '../../errors.ts';
 import type { Labels, RunQuery, RunRow, StoredStatus } from '../../ports/store.ts';
-import { readAllRuns, isHeld, openStatuses, type ReadPlace } from '../access/place.ts';
+import { readAllRuns, isHeld, type ReadPlace } from '../access/place.ts';
+import { openStatuses } from '../../ports/held-runs.ts';
 import { CodeWaits, type CodeWait } from './list-workers.ts';
 
 /** One run in a list. It is made from the run's row alone, without reading its state. */

@@ -1,7 +1,8 @@
 /** Examines a store for `cairn doctor`: which runs need a person, and whether unfinished runs could be resumed. */
 import { commandText } from '../../errors.ts';
 import type { Store, StoredStatus } from '../../ports/store.ts';
-import { isHeld, openStatuses, type StatePlace } from '../access/place.ts';
+import { isHeld, type StatePlace } from '../access/place.ts';
+import { openStatuses } from '../../ports/held-runs.ts';
 import { isStopped } from '../read/list-runs.ts';
 import { examineRuns, type Finding } from './examine-runs.ts';
 
@@ -67,7 +68,7 @@ async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefi
   return {
     name: 'held runs',
     verdict: 'warning',
-    detail: `${runIds.length} restored and not released: ${runIds.slice(0, listedMax).join(', ')}`,
+    detail: `${runIds.length} held and not released: ${runIds.slice(0, listedMax).join(', ')}`,
     fix: commandText('release', runIds[0] ?? 'RUN'),
   };
 }

@@ -1,7 +1,7 @@
-/** The operation `release`: releases runs that were restored from a backup. */
+/** The operation `release`: lets runs go on that are held. */
 import { listOf, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
-import { releaseAllRuns, releaseRun, type ReleasedRun } from '../../history/read/whole-checkpoint.ts';
+import { releaseAllRuns, releaseRun, type ReleasedRun } from '../../history/retention/held-runs.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
 import { findRunToChange } from './find-run.ts';
 
@@ -17,7 +17,7 @@ export interface ReleaseRunsOutput {
 export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, HistoryContext> = {
   name: 'release_runs',
   command: 'release',
-  summary: 'let runs go on that were restored from a backup',
+  summary: 'let runs go on that are held: of a restored backup, or a copied store',
   input: {
     run: { type: 'run', description: 'the run', isPositional: true },
     all: { type: 'flag', description: 'every run that is held' },

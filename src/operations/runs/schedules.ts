@@ -8,7 +8,8 @@ import type { RunRow } from '../../ports/store.ts';
 import { anything, flag, listOf, objectOf, text, texts, time, told } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 import { findRun, quotedRun } from './find-run.ts';
-import { openStatuses, readAllRuns } from '../../history/access/place.ts';
+import { readAllRuns } from '../../history/access/place.ts';
+import { openStatuses } from '../../ports/held-runs.ts';
 
 /** A schedule for a file: see `ScheduleOptions` of the library. */
 export interface FileSchedule {

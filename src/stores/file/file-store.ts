@@ -4,6 +4,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError, reasonOf } from '../../errors.ts';
+import { heldBy, heldMs, openStatuses, warnOfMove } from '../../ports/held-runs.ts';
 import type {
   Admission,
   AdmissionReply,
@@ -43,6 +44,7 @@ import {
   type Entry,
   type JournalEnd,
 } from './journal.ts';
+import { isSameLocation, locationOf } from './location.ts';
 
 /** Options of {@link openFileStore}. */
 interface FileStoreOptions {
@@ -127,8 +129,9 @@ class JournaledTables extends MemoryTables {
       this.#lock = lock(join(folder, 'lock'), this.name);
     }
     try {
-      this.#openOwn(identity);
+      const location = this.#openOwn(identity);
       this.#load();
+      this.#holdIfMoved(location);
     } catch (error) {
       this.unlock();
       throw error;
@@ -145,26 +148,50 @@ class JournaledTables extends MemoryTables {
     if (this.#isLost) throw new CairnError('STORE_UNAVAILABLE', { store: this.name, reason });
   }
 
-  /** Reads what is known of the store as a whole, and notes that it was opened once more. */
-  #openOwn(requested: string | undefined): void {
+  /** Reads what is known of the store as a whole, and notes that it was opened once more. @returns where it was when it was last opened */
+  #openOwn(requested: string | undefined): string | undefined {
     const path = join(this.#folder, 'store.jsonl');
     let [openings, identity] = [0, requested ?? randomUUID()];
+    let location: string | undefined;
     if (existsSync(path)) {
       const { entries, end, damage, tornBytes } = readJournal(path, 'store', this.name);
       if (damage !== undefined) throw new CairnError('STORE_CORRUPT', { store: this.name, reason: damage });
       if (tornBytes > 0 && !this.#isReadOnly) cutTorn(path, end, this.name);
       this.#own = end;
-      for (const { format: version, opening, identity: noted } of entries) {
+      for (const { format: version, opening, identity: noted, location: place } of entries) {
         if (Number(version ?? format) > format)
           throw new CairnError('STORE_VERSION_UNKNOWN', { store: this.name, version, supported: format });
         if (opening !== undefined) openings = Number(opening);
         if (requested === undefined && typeof noted === 'string') identity = noted;
+        if (typeof place === 'string') location = place;
       }
     } else if (this.#isReadOnly)
       throw new CairnError('STORE_UNAVAILABLE', { store: this.name, reason: 'there is no store.jsonl' });
     this.identity = identity;
     this.lastNumber = (openings + 1) * numbersPerOpening;
     if (!this.#isReadOnly) this.#note({ format, opening: openings + 1, identity });
+    return location;
+  }
+
+  /**
+   * Holds all open runs if the folder is a copy: what they did in the original after it was made is not in it. Where it is, is noted when they
+   * are held. Who opens the folder to read sees them held, too.
+   */
+  #holdIfMoved(location: string | undefined): void {
+    const here = locationOf(join(this.#folder, 'store.jsonl'), this.name);
+    if (location !== undefined && !isSameLocation(location, here)) {
+      const runs = this.allRuns().filter(
+        ({ status, owner, damage }) =>
+          damage === undefined && owner !== heldBy && openStatuses.some((open) => open === status),
+      );
+      for (const { admission } of runs) {
+        const request = { tenant: admission.tenant, runId: admission.runId, workerId: heldBy, leaseMs: heldMs };
+        if (this.#isReadOnly) super.claimRun(request);
+        else this.claimRun(request);
+      }
+      warnOfMove(this.name, runs.length);
+    }
+    if (location !== here && !this.#isReadOnly) this.#note({ location: here });
   }
 
   #note(entry: Entry): void {
@@ -297,7 +324,9 @@ class JournaledTables extends MemoryTables {
   }
 
   #noteClaim(claim: Claim): void {
-    this.#append(claim, claim.token - 1, 'claim', { workerId: claim.workerId }, false, false);
+    const { token, workerId } = claim;
+    // Claims end with the process, but for those of held runs.
+    this.#append(claim, token - 1, 'claim', { workerId }, workerId === heldBy, false);
   }
 
   override releaseClaim(claim: Claim, refusedBy?: string): void {
@@ -418,8 +447,10 @@ function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): v
     // Lines of an older format do not tell whether it was claimed.
     if (rest['claim'] === undefined) tables.requireRun(key).claims = 1;
   } else if (op === 'whole') tables.putRun({ ...notClaimed, ...(rest['run'] as MemoryRun), token: 0, leaseUntil: 0 });
-  else if (op === 'claim') tables.claimRun({ ...key, workerId: String(rest['workerId']), leaseMs: 0 });
-  else if (op === 'release')
+  else if (op === 'claim') {
+    const workerId = String(rest['workerId']);
+    tables.claimRun({ ...key, workerId, leaseMs: workerId === heldBy ? heldMs : 0, takeFrom: workerId });
+  } else if (op === 'release')
     tables.releaseClaim({ ...key, workerId: '', leaseMs: 0, token: tables.requireRun(key).token });
   else if (op === 'message') tables.postMessage({ ...key, ...rest } as unknown as Message);
   else if (op === 'tag') tables.tagCheckpoint(key, rest as unknown as TagRow);

@@ -2,6 +2,7 @@
  * Claims of runs: granted, extended, released. Tokens come from a sequence, and a grant is durable before it is known, so none comes twice.
  */
 import { CairnError } from '../../errors.ts';
+import { heldBy } from '../../ports/held-runs.ts';
 import type {
   Backlog,
   Claim,
@@ -27,10 +28,10 @@ import {
   type Tables,
 } from './tables.ts';
 
-/** Counts a claim of a run `r`, and the death of an owner that it is taken over from. */
+/** Counts a claim of a run `r`, and the death of an owner that it is taken over from, unless a person holds it. */
 const countDeath = (workerId: string): string => `claims = r.claims + 1, deaths_head = r.head,
-      deaths = (case when r.deaths_head = r.head then r.deaths else 0 end) + coalesce(r.owner <> ${workerId}, false)::int,
-      deaths_unreleased = r.deaths_unreleased + coalesce(r.owner <> ${workerId}, false)::int`;
+      deaths = (case when r.deaths_head = r.head then r.deaths else 0 end) + coalesce(r.owner <> ${workerId} and ${workerId} <> '${heldBy}', false)::int,
+      deaths_unreleased = r.deaths_unreleased + coalesce(r.owner <> ${workerId} and ${workerId} <> '${heldBy}', false)::int`;
 
 /** Who holds a run that was refused is read in the statement that refused it. */
 const claimOne = `

@@ -2,9 +2,6 @@
 import { CairnError } from '../../errors.ts';
 import type { Database, Query } from './database.ts';
 
-/** The newest layout that this version knows. */
-export const layoutVersion = 4;
-
 /** Number of the lock under which layouts are changed; any number that nobody else uses. */
 const migrationLock = 7_043_118;
 
@@ -103,7 +100,13 @@ create table S.refusals (
 alter table S.runs add column claims int not null default 0, add column deaths int not null default 0,
   add column deaths_head bigint not null default 0, add column deaths_unreleased int not null default 0;
 update S.runs set claims = 1 where token > 0;`,
+  // Where the tables were when they were last used: location.ts.
+  `
+alter table S.store add column location text collate "C";`,
 ];
+
+/** The newest layout that this version knows. */
+export const layoutVersion: number = layouts.length;
 
 /** Tables with content, for tests and roles. `store` has the layout's version and the identity. */
 export const contentTables = [

@@ -1,8 +1,10 @@
 /** The tables of one schema: statements on them, and rows to and from the values of the port. */
 import { CairnError } from '../../errors.ts';
+import { openStatuses } from '../../ports/held-runs.ts';
 import type { Durability, GrantedClaim, Refusal, RunKey, RunRow, StoredStatus, WaitRow } from '../../ports/store.ts';
 import type { Database, Query } from './database.ts';
 import { ensureLayout, inSchema } from './layout.ts';
+import { holdIfMoved } from './location.ts';
 
 const statuses: readonly StoredStatus[] = ['running', 'cancelling', 'paused', 'completed', 'failed', 'cancelled'];
 const waitKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry'];
@@ -66,11 +68,16 @@ export class Tables {
   /** Resolves when the server answers and has the tables. @throws STORE_UNAVAILABLE, STORE_VERSION_UNKNOWN, CONFIG_MISSING_PEER */
   ready(): Promise<void> {
     if (this.database.isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: this.database.name }));
-    this.#isReady ??= ensureLayout(this.database, this.schema).catch((error: unknown) => {
+    this.#isReady ??= this.#open().catch((error: unknown) => {
       this.#isReady = undefined;
       throw error;
     });
     return this.#isReady;
+  }
+
+  async #open(): Promise<void> {
+    await ensureLayout(this.database, this.schema);
+    await holdIfMoved(this.database, this.schema, openStatuses.map(statusCode));
   }
 
   #write(text: string): string {

@@ -1,5 +1,7 @@
 /** The first part of the server's functions: keys, indexes and rows of runs; admission, listings, claims and workers. */
 
+import { heldBy } from '../../ports/held-runs.ts';
+
 /** Stands for "no due time". */
 export const never: number = 2 ** 52;
 
@@ -162,7 +164,7 @@ local function openWait(r, waitId, kind, due, row)
 end
 
 local function grant(r, workerId, leaseMs)
-  local died = r.owner and r.owner ~= workerId and 1 or 0
+  local died = r.owner and r.owner ~= workerId and workerId ~= '${heldBy}' and 1 or 0
   set(r, { token = nextNumber(), owner = workerId, leaseUntil = now() + leaseMs, claims = claimsOf(r) + 1,
     deaths = deathsAt(r) + died, deathsHead = r.head, deathsUnreleased = (r.deathsUnreleased or 0) + died })
   place(r)

@@ -25,6 +25,7 @@ import type {
   RunRow,
 } from '../../../ports/store.ts';
 import { CairnError } from '../../../errors.ts';
+import { heldBy } from '../../../ports/held-runs.ts';
 import { scheduleOf } from '../../../ports/schedule.ts';
 import type { CommitWrite, RunHead, RunHeads } from './history-writes.ts';
 import type { RunReads } from './wait-reads.ts';
@@ -217,8 +218,8 @@ export class RunWrites {
     );
     this.#next = new NextRuns(prepare);
     this.#grantClaim = prepare(
-      `update runs set claims = claims + 1, deaths = (case when deaths_head = ?5 then deaths else 0 end) + coalesce(owner <> ?2, 0),
-        deaths_head = ?5, deaths_unreleased = deaths_unreleased + coalesce(owner <> ?2, 0),
+      `update runs set claims = claims + 1, deaths = (case when deaths_head = ?5 then deaths else 0 end) + coalesce(owner <> ?2 and ?2 <> '${heldBy}', 0),
+        deaths_head = ?5, deaths_unreleased = deaths_unreleased + coalesce(owner <> ?2 and ?2 <> '${heldBy}', 0),
         token = ?1, owner = ?2, lease_until = ?3, lease_ms = ?4, head_seen = ?5 where tenant = ?6 and run_id = ?7`,
     );
     // Separate from the granting statement, which would otherwise write a page of an index without need.
