@@ -432,9 +432,30 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'all stores send the same idempotency keys',
     file: 'src/history/stored/stored-meta.ts',
-    old: "hashParts(['key seed', await store.readIdentity(), tenant, runId])",
-    new: "hashParts(['key seed', (await store.readIdentity()).slice(0, 0), tenant, runId])",
+    old: "hashParts(['key seed', await store.readIdentity(), tenant, runId, birth])",
+    new: "hashParts(['key seed', (await store.readIdentity()).slice(0, 0), tenant, runId, birth])",
     tests: ['src/history/stored/key-seed.test.ts'],
+  },
+  {
+    name: 'a run under the id of one that was removed sends its keys again',
+    file: 'src/history/stored/stored-meta.ts',
+    old: 'await store.readIdentity(), tenant, runId, birth])',
+    new: 'await store.readIdentity(), tenant, runId, birth.slice(0, 0)])',
+    tests: ['src/history/stored/key-seed.test.ts'],
+  },
+  {
+    name: 'a question whose time is over keeps the times that its deadline was made of',
+    file: 'src/engine/visit-records/step-record.ts',
+    old: '  forgetPastTimes(core, activation);',
+    new: '',
+    tests: ['src/engine/waits/timed-out.test.ts'],
+  },
+  {
+    name: 'times that recorded steps were made of are drawn anew',
+    file: 'src/engine/visit-records/step-record.ts',
+    old: "if (status === 'failed' && drew?.[1] === count) [count] = drew;",
+    new: "if (status === 'failed' && drew?.[1] === count) count = 0;",
+    tests: ['src/engine/waits/timed-out.test.ts'],
   },
   {
     name: "a person's updates are left out",

@@ -44,4 +44,18 @@ export const planMutants: readonly Mutant[] = [
     new: 'const isFiring = fires(edge);',
     tests: ['src/engine/plan/entry.test.ts'],
   },
+  {
+    name: 'a goal is computed of the input that a node was given',
+    file: 'src/plans/planned-node.ts',
+    old: 'goal({ state: stateOfRun(this.#ctx.state) })',
+    new: 'goal({ state: this.#ctx.state })',
+    tests: ['src/plans/mission.test.ts'],
+  },
+  {
+    name: 'a flow gives the node that runs it its artifacts',
+    file: 'src/graph/runnable-graph.ts',
+    old: 'return result === undefined ? state.artifacts : result(state);',
+    new: 'return result === undefined ? state.artifacts : state.artifacts;',
+    tests: ['src/nodes/child-results.test.ts'],
+  },
 ];

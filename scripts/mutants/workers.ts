@@ -80,6 +80,13 @@ export const workersMutants: readonly Mutant[] = [
     tests: ['src/app/schedules/schedule.test.ts'],
   },
   {
+    name: 'the times of a schedule count from when a worker comes to it',
+    file: 'src/app/schedules/keep-schedule.ts',
+    old: '() => ctx.startedAt)',
+    new: '() => ctx.now())',
+    tests: ['src/app/schedules/schedule.test.ts'],
+  },
+  {
     name: 'a missed due time is started though the policy skips it',
     file: 'src/app/schedules/keep-schedule.ts',
     old: "missed === 'last' && recent",

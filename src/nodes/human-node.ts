@@ -1,6 +1,7 @@
 /** The human node: asks a person and waits for the answer, for days if need be. */
 import { CairnError } from '../errors.ts';
-import { same, schemaFault } from '../schema/json-schema.ts';
+import { questionFault } from '../graph/validate/validate-calls.ts';
+import { same, schemaDefect, schemaFault } from '../schema/json-schema.ts';
 import { jsonSchemaOf } from '../schema/standard-schema.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/contracts/node-contract.ts';
 import type { ChoiceValue, SchemaValue } from '../graph/contracts/answer-types.ts';
@@ -195,6 +196,12 @@ function checkConfig(config: StoredConfig): void {
   if (!isOf(config.prompt, 'string', 'function')) refuse('prompt must be a text or a function');
   if (!isOf(config.choices, 'undefined', 'function') && !Array.isArray(config.choices))
     refuse('choices must be a list or a function');
+  // What is known before the node runs: a question that could not be asked then is refused now.
+  const { choices, schema } = config;
+  const fault =
+    questionFault({ prompt: '', ...(Array.isArray(choices) && { choices }) }) ??
+    (schema === undefined ? undefined : schemaDefect(schema));
+  if (fault !== undefined) refuse(fault);
   if (!['staff', 'user', undefined].includes(config.audience)) refuse("audience must be 'staff' or 'user'");
   if (!isOf(config.timeoutMs, 'undefined') && !(Number(config.timeoutMs) > 0 && isOf(config.timeoutMs, 'number')))
     refuse('timeoutMs must be a number over 0');

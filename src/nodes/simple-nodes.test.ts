@@ -236,6 +236,10 @@ test('G9 a human node that contradicts itself is refused', () => {
   const bad: readonly [object, RegExp][] = [
     [{ prompt: 5 }, /prompt/],
     [{ prompt: 'p', timeoutMs: 1, deadlineAt: 1 }, /not both/],
+    [{ prompt: 'p', schema: { type: 'string', pattern: '(' } }, /no regular expression/],
+    [{ prompt: 'p', schema: { type: 'strin' } }, /type is none of/],
+    [{ prompt: 'p', schema: { type: 'string', foo: 1 } }, /keyword "foo"/],
+    [{ prompt: 'p', choices: [] }, /choices is empty/],
     [{ prompt: 'p', onTimeout: 'accept' }, /need timeoutMs/],
     [{ prompt: 'p', defaultAnswer: 1 }, /need timeoutMs/],
     [{ prompt: 'p', timeoutMs: 1, onTimeout: 'accept', defaultAnswer: 1 }, /not both/],
