@@ -31,7 +31,7 @@ export class Budget {
   #guessing = maxGuessing;
   #refusal: Overdrawn | undefined;
 
-  constructor(steps = maxSteps) {
+  constructor(steps: number = maxSteps) {
     this.#most = steps;
     this.#steps = steps;
   }
