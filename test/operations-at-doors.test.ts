@@ -33,10 +33,10 @@ diff_checkpoints    diff           diff         read    model
 draw_graph          draw           draw         -
 fork_checkpoint     fork           fork         fork    model
 format_workflow     formatWorkflow fmt          -
-get_run             inspect        -            read    model
+get_run             inspect        inspect      read    model
 graph_runs          graph          graph        read    model
 lint_workflow       lint           lint         -
-list_checkpoints    checkpoints    -            read
+list_checkpoints    checkpoints    checkpoints      read
 list_questions      inbox          inbox        read    model
 list_runs           listRuns       ls           read    model
 list_workers        workers        workers      read    model

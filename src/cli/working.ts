@@ -16,6 +16,7 @@ import {
 import { cleanupCommand, identityCommand, migrateCommand, pruneCommand, tagCommand } from './commands/store.ts';
 import { createCompletionCommand, inboxCommand, lsCommand, workersCommand } from './commands/listings.ts';
 import { convertCommand } from './commands/convert.ts';
+import { commandOf } from './commands/derived.ts';
 import { doctorCommand, verifyCommand } from './commands/doctor.ts';
 import { drawCommand, planCommand, schemaCommand, workflowsCommand } from './commands/workflows.ts';
 import { exportCommand } from './commands/export.ts';
@@ -28,9 +29,11 @@ import { scheduleCommand } from './commands/schedule.ts';
 import { serveCommand, studioCommand } from './commands/serve.ts';
 import { workerCommand } from './commands/worker.ts';
 import { historyCommands } from './history-commands.ts';
+import type { AnyOperation } from '../operations/contract/operation.ts';
+import * as operations from '../operations/table.ts';
 import { type CommandGroups, runCommand } from './command-line.ts';
 
-const groups: CommandGroups = {
+const byHand: CommandGroups = {
   'Run workflows': [
     runRunCommand,
     lsCommand,
@@ -69,6 +72,15 @@ const groups: CommandGroups = {
   ],
   'In a shell': [createCompletionCommand(() => Object.values(groups).flat())],
 };
+
+const named = new Set(Object.values(byHand).flatMap((commands) => commands.map(({ name }) => name)));
+
+/** What needs no words of its own is made of its operation. */
+const derived = Object.values<AnyOperation>(operations)
+  .filter(({ command }) => command !== undefined && !named.has(command))
+  .map(commandOf);
+
+const groups: CommandGroups = { ...byHand, 'Look further': derived };
 
 /** Open handles of a graph's module do not keep the command from ending. */
 export async function runArguments(args: readonly string[]): Promise<number> {

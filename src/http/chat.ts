@@ -11,7 +11,7 @@ import { metaOf } from '../history/stored/stored-meta.ts';
 import { refuseUnknownKeys } from '../operations/contract/known-keys.ts';
 import type { WorkContext } from '../operations/contract/operation.ts';
 import { refuseAnswer } from '../operations/runs/reserved-answers.ts';
-import { readQuestions } from '../operations/waits/list-waits.ts';
+import { readQuestions } from '../operations/waits/give-answers.ts';
 import type { Caller } from './authorize.ts';
 import { serverSentEvents, type Leaving } from './events.ts';
 import { answerHeaders, HttpRefused, jsonResponse, problemOf } from './problem.ts';

@@ -1,42 +1,20 @@
 /** A client of the HTTP interface with the methods of a program: `createClient(url, token)` in place of `openCairn()`. */
 import { refuseUnknownKeys } from '../operations/contract/known-keys.ts';
-import type { Cairn } from '../app/cairn.ts';
+import type { Methods } from '../app/cairn.ts';
 import { CairnError, maybeWritten, errorTable, type ErrorCode } from '../errors.ts';
 import type { FollowedEvent, FollowOptions } from '../history/read/follow.ts';
-import type { Field } from '../operations/contract/operation.ts';
+import type { Field, Route } from '../operations/contract/operation.ts';
+import type * as operations from '../operations/table.ts';
 import type { Problem } from './problem.ts';
 import { operationRoutes, type OperationRoute } from './routes.ts';
 
 /** The methods that have a route: what names files of the server's machine, or moves whole stores, is for its command line. */
-type RoutedMethod =
-  | 'run'
-  | 'resume'
-  | 'answer'
-  | 'answers'
-  | 'signal'
-  | 'inbox'
-  | 'inspect'
-  | 'cancel'
-  | 'preview'
-  | 'fork'
-  | 'check'
-  | 'workflows'
-  | 'listRuns'
-  | 'log'
-  | 'show'
-  | 'state'
-  | 'diff'
-  | 'blame'
-  | 'bisect'
-  | 'graph'
-  | 'postMortem'
-  | 'tag'
-  | 'prune'
-  | 'removeRun'
-  | 'verify';
+type RoutedMethod = {
+  [Name in keyof Methods]: (typeof operations)[Name] extends { readonly route: Route } ? Name : never;
+}[keyof Methods];
 
 /** The same methods as those of `openCairn`, over HTTP. Values under names of secrets are masked there. */
-export interface CairnClient extends Pick<Cairn, RoutedMethod> {
+export interface CairnClient extends Pick<Methods, RoutedMethod> {
   /** Follows a run until it ends. A connection that breaks is opened again after the last event seen. */
   follow(run: string, options?: FollowOptions): AsyncGenerator<FollowedEvent, void, undefined>;
 }
@@ -79,7 +57,7 @@ export function createClient(url: string, token: string, options: ClientOptions 
     return [route.id, act] as const;
   });
   return {
-    ...(Object.fromEntries(methods) as unknown as Pick<Cairn, RoutedMethod>),
+    ...(Object.fromEntries(methods) as unknown as Pick<Methods, RoutedMethod>),
     follow: (run, following) => followOver(ask, run, following),
   };
 }

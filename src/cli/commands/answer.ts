@@ -11,7 +11,7 @@ import {
   nodeNameOf,
   type OpenQuestion,
 } from '../../operations/waits/find-wait.ts';
-import { readQuestions } from '../../operations/waits/list-waits.ts';
+import { readQuestions } from '../../operations/waits/give-answers.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { allowField, type Command, type Session, ofOperation, printNext } from '../session.ts';

@@ -25,7 +25,7 @@ import {
 } from './tool.ts';
 import { answerWaits } from '../../operations/waits/answer-waits.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/checkpoints/describe-checkpoint.ts';
-import { readQuestions } from '../../operations/waits/list-waits.ts';
+import { readQuestions } from '../../operations/waits/give-answers.ts';
 import { requireSame } from '../../operations/runs/preview-run.ts';
 import { isForPeople } from '../../operations/runs/reserved-answers.ts';
 

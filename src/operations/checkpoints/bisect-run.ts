@@ -3,7 +3,7 @@ import { shown } from '../../state/secrecy/shown-text.ts';
 import { changePart, listOf, objectOf, text, time, told, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { type Bisection, bisect } from '../../history/explain/bisect.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface BisectRunInput {
   readonly checkpoint: string;
@@ -12,7 +12,7 @@ export interface BisectRunInput {
 
 export type BisectRunOutput = Bisection;
 
-export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContext> = {
+export const bisectRun: RoutedOperation<BisectRunInput, BisectRunOutput, HistoryContext> = {
   name: 'bisect_run',
   command: 'bisect',
   summary: 'find the first checkpoint at which a condition holds',

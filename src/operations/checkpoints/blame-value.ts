@@ -3,7 +3,7 @@ import { anything, listOf, objectOf, position, text, texts, time, told, whole } 
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import { type Blame, blameValue as blame } from '../../history/explain/blame.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface BlameValueInput {
   readonly checkpoint: string;
@@ -14,7 +14,7 @@ export interface BlameValueInput {
 
 export type BlameValueOutput = Blame;
 
-export const blameValue: Operation<BlameValueInput, BlameValueOutput, HistoryContext> = {
+export const blameValue: RoutedOperation<BlameValueInput, BlameValueOutput, HistoryContext> = {
   name: 'blame_value',
   command: 'blame',
   summary: 'show which checkpoint, node and attempt last wrote each part of a value',

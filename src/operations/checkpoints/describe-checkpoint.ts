@@ -5,7 +5,7 @@ import { readOwner } from '../../history/load/lineage.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { RunResult, RunProgress } from '../../engine/api.ts';
 import { isAnswerable } from '../waits/find-wait.ts';
-import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 import { showCheckpoint, type ShowCheckpointInput } from './show-checkpoint.ts';
 import { readStandingAt } from '../runs/standing-at.ts';
 
@@ -28,7 +28,7 @@ export interface DescribeCheckpointOutput extends RunProgress {
   readonly prompt?: string;
 }
 
-export const describeCheckpoint: Operation<ShowCheckpointInput, DescribeCheckpointOutput, WorkContext> = {
+export const describeCheckpoint: RoutedOperation<ShowCheckpointInput, DescribeCheckpointOutput, WorkContext> = {
   name: 'describe_checkpoint',
   summary: 'tell how far a run was at a checkpoint, and what it waited for',
   input: showCheckpoint.input,

@@ -2,7 +2,7 @@
 import { listOf, nodeRow, objectOf, place, text, texts, told, valueDifference } from '../contract/output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import type { Field, HistoryContext, Operation } from '../contract/operation.ts';
+import type { Field, HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface DiffCheckpointsInput {
   readonly a: string;
@@ -21,7 +21,7 @@ const side: Field = {
   isPositional: true,
 };
 
-export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOutput, HistoryContext> = {
+export const diffCheckpoints: RoutedOperation<DiffCheckpointsInput, DiffCheckpointsOutput, HistoryContext> = {
   name: 'diff_checkpoints',
   command: 'diff',
   summary: 'show what differs between two checkpoints or runs',

@@ -7,7 +7,7 @@ import {
 } from '../../history/read/list-checkpoints.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import { takeSome } from '../../history/read/list-runs.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export type { ListedCheckpoint } from '../../history/read/list-checkpoints.ts';
 
@@ -35,8 +35,9 @@ function readPlace(place: string): Position {
   return { at: Number(at), seq: Number(seq), runId: runId.join(':') };
 }
 
-export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOutput, HistoryContext> = {
+export const listCheckpoints: RoutedOperation<ListCheckpointsInput, ListCheckpointsOutput, HistoryContext> = {
   name: 'list_checkpoints',
+  command: 'checkpoints',
   summary: 'list the checkpoints of all runs, newest first',
   input: {
     workflow: { type: 'text', description: 'only those of this workflow' },

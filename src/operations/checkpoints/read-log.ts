@@ -6,7 +6,7 @@ import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from '../../history/read/follow.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import { maskedEvent } from '../contract/perform.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface ReadLogInput {
   readonly run: string;
@@ -45,7 +45,7 @@ export async function* followLog(
 const defaultLimit = 30;
 const largestPage = 200;
 
-export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
+export const readLog: RoutedOperation<ReadLogInput, ReadLogOutput> = {
   name: 'read_log',
   command: 'log',
   summary: 'show the history of a run, newest first',

@@ -5,7 +5,7 @@ import type { PipelineCheckpoint } from '../../dialects/dot/view/pipeline-view.t
 import { CairnError } from '../../errors.ts';
 import { resolveReference, type ResolvedReference } from '../../history/read/tag-checkpoint.ts';
 import { pickPart, readStateAt } from '../../history/read/whole-checkpoint.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 
 export interface ReadStateInput {
@@ -25,7 +25,7 @@ export interface ReadStateOutput {
   readonly value: unknown;
 }
 
-export const readState: Operation<ReadStateInput, ReadStateOutput, HistoryContext> = {
+export const readState: RoutedOperation<ReadStateInput, ReadStateOutput, HistoryContext> = {
   name: 'read_state',
   command: 'state',
   summary: 'show the state of a run at any checkpoint',

@@ -1,7 +1,7 @@
 /** The operation `show`: shows everything about one checkpoint. */
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 import {
   amounts,
   anything,
@@ -24,7 +24,7 @@ export interface ShowCheckpointInput {
 
 export type ShowCheckpointOutput = CheckpointDetails;
 
-export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput, HistoryContext> = {
+export const showCheckpoint: RoutedOperation<ShowCheckpointInput, ShowCheckpointOutput, HistoryContext> = {
   name: 'show_checkpoint',
   command: 'show',
   summary: 'show one checkpoint: why it is there, what it recorded and where the run stood',

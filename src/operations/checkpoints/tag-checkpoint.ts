@@ -2,7 +2,7 @@
 import { objectOf, text, whole } from '../contract/output-shapes.ts';
 import { checkTagName, removeTag, tagCheckpoint as setTag } from '../../history/read/tag-checkpoint.ts';
 import { findCheckpointToChange } from '../runs/find-run.ts';
-import type { Operation } from '../contract/operation.ts';
+import type { RoutedOperation } from '../contract/operation.ts';
 
 export interface TagCheckpointInput {
   readonly checkpoint: string;
@@ -17,7 +17,7 @@ export interface TagCheckpointOutput {
   readonly seq?: number;
 }
 
-export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> = {
+export const tagCheckpoint: RoutedOperation<TagCheckpointInput, TagCheckpointOutput> = {
   name: 'tag_checkpoint',
   command: 'tag',
   summary: 'name a checkpoint; pruning keeps it',

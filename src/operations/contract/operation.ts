@@ -8,6 +8,8 @@ import type { ReadPlace, StatePlace, WritePlace } from '../../history/access/pla
 import type { RunRow } from '../../ports/store.ts';
 import type { KnownWorkflow, Workflows } from './workflows.ts';
 
+export type { JsonSchema };
+
 /** The type of an input field. It says how the command line reads the field's text; JSON interfaces take the value as it is. */
 export type FieldType =
   /** A text. */
@@ -206,6 +208,11 @@ export interface Operation<Input, Output, Context = ReadContext> {
   /** What may follow, by what it gave. */
   next?(output: Output): readonly Next[];
   run(context: Context, input: Input): Promise<Output>;
+}
+
+/** An operation that is reached over HTTP. */
+export interface RoutedOperation<Input, Output, Context = ReadContext> extends Operation<Input, Output, Context> {
+  readonly route: Route;
 }
 
 /** An operation, whatever its types. Its function is declared as a method, so that operations of any input fit one list. */

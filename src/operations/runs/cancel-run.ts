@@ -4,7 +4,7 @@ import { CairnError } from '../../errors.ts';
 import { objectOf, text } from '../contract/output-shapes.ts';
 import type { CancelOptions } from '../../engine/api.ts';
 import { findRun, findRunToChange, quotedRun } from './find-run.ts';
-import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 
 export interface CancelRunInput {
   readonly run: string;
@@ -22,7 +22,7 @@ export interface CancelRunOutput {
   readonly status: string;
 }
 
-export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> = {
+export const cancelRun: RoutedOperation<CancelRunInput, CancelRunOutput, WorkContext> = {
   name: 'cancel_run',
   command: 'cancel',
   summary: 'end a run; its history stays',

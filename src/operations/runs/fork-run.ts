@@ -3,7 +3,7 @@ import { objectOf, place, standing } from '../contract/output-shapes.ts';
 import type { CheckpointRef } from '../../engine/api.ts';
 import { refuseForkAnswers } from './reserved-answers.ts';
 import { followRun } from './follow-run.ts';
-import type { Operation, RunStanding, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, RunStanding, WorkContext } from '../contract/operation.ts';
 import {
   branchFields,
   earlier,
@@ -31,7 +31,7 @@ export interface ForkRunOutput {
   readonly result?: RunStanding;
 }
 
-export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
+export const forkRun: RoutedOperation<ForkRunInput, ForkRunOutput, WorkContext> = {
   name: 'fork_checkpoint',
   command: 'fork',
   summary: 'make a new run that goes on from a checkpoint; the original is untouched',

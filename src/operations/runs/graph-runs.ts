@@ -15,7 +15,7 @@ import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { readStructure } from '../../history/explain/structures.ts';
 import { CairnError } from '../../errors.ts';
 import { graphRuns as readGraph, type RunGraph } from '../../history/explain/run-graph.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface GraphRunsInput {
   readonly run: string;
@@ -23,7 +23,7 @@ export interface GraphRunsInput {
 
 export type GraphRunsOutput = RunGraph;
 
-export const graphRuns: Operation<GraphRunsInput, GraphRunsOutput, HistoryContext> = {
+export const graphRuns: RoutedOperation<GraphRunsInput, GraphRunsOutput, HistoryContext> = {
   name: 'graph_runs',
   command: 'graph',
   summary: 'show the tree of a run and its forks: where each left, and with what',
@@ -77,7 +77,7 @@ export interface ReadRunStructureOutput {
   readonly structure: unknown;
 }
 
-export const readRunStructure: Operation<ReadRunStructureInput, ReadRunStructureOutput, HistoryContext> = {
+export const readRunStructure: RoutedOperation<ReadRunStructureInput, ReadRunStructureOutput, HistoryContext> = {
   name: 'read_structure',
   summary: 'show the graph that a run had at a checkpoint, as data',
   input: {

@@ -20,7 +20,7 @@ import { readAnsweredIds, isHeld } from '../../history/access/place.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
 import { shownStatusOf, toListedRun } from '../../history/read/list-runs.ts';
-import type { Operation, RunStanding, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, RunStanding, WorkContext } from '../contract/operation.ts';
 import { outputsOf } from './run-outputs.ts';
 import { readStandingAt } from './standing-at.ts';
 
@@ -63,8 +63,9 @@ export interface InspectRunOutput {
 }
 
 /** Where a run stands, with its progress: blocks done, and the wave it works on. */
-export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContext> = {
+export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, WorkContext> = {
   name: 'get_run',
+  command: 'inspect',
   summary: 'tell where a run stands',
   details:
     'Nothing is advanced by it. stopped: its process died, and a resume goes on with it. queued: nobody has taken it up yet.',

@@ -9,7 +9,7 @@ import {
 } from '../../history/read/list-runs.ts';
 import { CairnError } from '../../errors.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
-import type { Operation } from '../contract/operation.ts';
+import type { RoutedOperation } from '../contract/operation.ts';
 
 /** A run in a list, with the status by which lists are filtered. */
 export interface ListedRun extends Omit<RecordedRun, 'status'> {
@@ -74,7 +74,7 @@ function readTime(option: string, written: string, now: number): number {
 
 const defaultLimit = 20;
 
-export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
+export const listRuns: RoutedOperation<ListRunsInput, ListRunsOutput> = {
   name: 'list_runs',
   command: 'ls',
   summary: 'list runs, newest first',

@@ -20,7 +20,7 @@ import type { PostMortem } from '../../history/explain/story.ts';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
 import { marksOf } from './picture-marks.ts';
 import { pageMax } from '../contract/cursor.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 import { maskedBySchema } from '../contract/perform.ts';
 
 export type { PostMortem };
@@ -113,7 +113,7 @@ const storyEntry = objectOf(
   },
 );
 
-export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryContext> = {
+export const postMortem: RoutedOperation<PostMortemInput, PostMortemOutput, HistoryContext> = {
   name: 'post_mortem',
   command: 'post-mortem',
   summary: 'tell what happened in a run: every node, why it led where it did, questions, failures, costs',

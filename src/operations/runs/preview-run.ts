@@ -13,7 +13,7 @@ import { parsePath } from '../../history/read/state-path.ts';
 import { CairnError } from '../../errors.ts';
 import { maskedBySchema } from '../contract/perform.ts';
 import { toJson } from '../contract/to-json.ts';
-import type { Field, FieldsOf, Operation, WorkContext } from '../contract/operation.ts';
+import type { Field, FieldsOf, RoutedOperation, WorkContext } from '../contract/operation.ts';
 
 export interface BranchInput {
   /** `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. */
@@ -172,7 +172,7 @@ export async function requireSame(
     });
 }
 
-export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContext> = {
+export const previewRun: RoutedOperation<PreviewRunInput, PreviewRunOutput, WorkContext> = {
   name: 'preview_resume',
   command: 'preview',
   summary: 'say what a resume or a fork would restore, replay and run; nothing is run',

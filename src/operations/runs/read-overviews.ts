@@ -5,7 +5,7 @@ import type { Amounts } from '../../graph/amounts.ts';
 import { loadState } from '../../history/load/load.ts';
 import { stateOf } from '../../history/read/whole-checkpoint.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface ReadOverviewsInput {
   readonly run: readonly string[];
@@ -50,7 +50,7 @@ async function overviewOf(context: HistoryContext, run: RunRow): Promise<RunOver
   return { runId, seq: head, spent, saved, ...(succeededIn !== undefined && { succeededIn }) };
 }
 
-export const readOverviews: Operation<ReadOverviewsInput, ReadOverviewsOutput, HistoryContext> = {
+export const readOverviews: RoutedOperation<ReadOverviewsInput, ReadOverviewsOutput, HistoryContext> = {
   name: 'read_overviews',
   summary: 'tell what runs have spent, and whether a fork of one that failed completed',
   input: { run: { type: 'texts', description: `the runs by their whole ids, at most ${runsMax}`, isRequired: true } },

@@ -2,7 +2,7 @@
 import { objectOf, texts, whole } from '../contract/output-shapes.ts';
 import { removeRun as remove, type RemovedRuns } from '../../history/retention/remove-run.ts';
 import { findRunToChange } from './find-run.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface RemoveRunInput {
   readonly run: string;
@@ -10,7 +10,7 @@ export interface RemoveRunInput {
   readonly dryRun?: boolean;
 }
 
-export const removeRun: Operation<RemoveRunInput, RemovedRuns, HistoryContext> = {
+export const removeRun: RoutedOperation<RemoveRunInput, RemovedRuns, HistoryContext> = {
   name: 'remove_run',
   command: 'rm',
   summary: 'remove a run with its history',

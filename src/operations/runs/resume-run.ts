@@ -8,7 +8,7 @@ import type { RunRow } from '../../ports/store.ts';
 import { followRun } from './follow-run.ts';
 import { readWait } from '../../history/stored/messages.ts';
 import { refuseAnswer } from './reserved-answers.ts';
-import type { Operation, RunStanding, StoredDefinition, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, RunStanding, StoredDefinition, WorkContext } from '../contract/operation.ts';
 import { expectField, requireSame } from './preview-run.ts';
 import { isFromText } from './run-outputs.ts';
 
@@ -55,7 +55,7 @@ async function refuseRetry(context: WorkContext, { runId }: RunRow): Promise<voi
   if (open !== undefined) refuseAnswer(context, { runId, waitId: open.waitId, wait: readWait(open) });
 }
 
-export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
+export const resumeRun: RoutedOperation<ResumeRunInput, RunStanding, WorkContext> = {
   name: 'resume_run',
   command: 'resume',
   summary: 'go on with a run: after an answer, a failure or a crash',

@@ -4,7 +4,7 @@ import type { StartOptions } from '../../engine/api.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import { followRun } from './follow-run.ts';
-import type { FieldsOf, Operation, RunStanding, WorkContext } from '../contract/operation.ts';
+import type { FieldsOf, RoutedOperation, RunStanding, WorkContext } from '../contract/operation.ts';
 
 export interface StartRunInput {
   readonly file: string;
@@ -55,7 +55,7 @@ export async function startGraph(
   return detach ? started : { ...started, result: await followRun(context, handle) };
 }
 
-export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
+export const startRun: RoutedOperation<StartRunInput, StartRunOutput, WorkContext> = {
   name: 'start_run',
   command: 'run',
   summary: 'start a graph and follow it until it ends or waits',

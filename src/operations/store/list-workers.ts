@@ -2,7 +2,7 @@
 import { flag, listOf, objectOf, text, time, told, whole } from '../contract/output-shapes.ts';
 import { listWorkers as readWorkers, readBacklog, type ListedWorker } from '../../history/read/list-workers.ts';
 import type { Backlog } from '../../ports/store.ts';
-import type { Operation } from '../contract/operation.ts';
+import type { RoutedOperation } from '../contract/operation.ts';
 
 export interface ListWorkersInput {
   readonly all?: boolean;
@@ -19,7 +19,7 @@ export interface ListWorkersOutput {
   readonly backlog: Backlog;
 }
 
-export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
+export const listWorkers: RoutedOperation<ListWorkersInput, ListWorkersOutput> = {
   name: 'list_workers',
   command: 'workers',
   summary: 'list the workers that are alive, what they serve and which runs they hold',

@@ -3,7 +3,7 @@ import { listOf, objectOf, text, texts, told, whole } from '../contract/output-s
 import { CairnError } from '../../errors.ts';
 import { pruneAllRuns, pruneOneRun, type PrunedRuns } from '../../history/retention/prune-runs.ts';
 import { findRunToChange } from '../runs/find-run.ts';
-import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 
 export interface PruneRunsInput {
   readonly run?: string;
@@ -13,7 +13,7 @@ export interface PruneRunsInput {
   readonly dryRun?: boolean;
 }
 
-export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
+export const pruneRuns: RoutedOperation<PruneRunsInput, PrunedRuns, WorkContext> = {
   name: 'prune_runs',
   command: 'prune',
   summary: 'remove checkpoints that nothing needs, to save room',

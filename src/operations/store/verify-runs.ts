@@ -5,13 +5,13 @@
 import { flag, listOf, objectOf, text, texts, told, whole } from '../contract/output-shapes.ts';
 import { verifyPlace, type Verification } from '../../history/verify/verify-place.ts';
 import { findRunOf } from '../runs/find-run.ts';
-import type { HistoryContext, Operation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface VerifyRunsInput {
   readonly run?: string;
 }
 
-export const verifyRuns: Operation<VerifyRunsInput, Verification, HistoryContext> = {
+export const verifyRuns: RoutedOperation<VerifyRunsInput, Verification, HistoryContext> = {
   name: 'verify_runs',
   command: 'verify',
   summary: 'check that histories are whole: the file, checksums, snapshots, blobs, open questions',

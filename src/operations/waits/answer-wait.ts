@@ -1,9 +1,7 @@
 /** The operation `answer`: answers an open question. */
 import { anything, objectOf, text, wait } from '../contract/output-shapes.ts';
-import { findWait } from './find-wait.ts';
 import { giveAnswers, type AnsweredWait } from './give-answers.ts';
-import { readQuestions } from './list-waits.ts';
-import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 
 export interface AnswerWaitInput {
   readonly run: string;
@@ -18,7 +16,7 @@ export interface AnswerWaitOutput extends AnsweredWait {
 }
 
 /** Answers one question. */
-export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContext> = {
+export const answerWait: RoutedOperation<AnswerWaitInput, AnswerWaitOutput, WorkContext> = {
   name: 'answer_question',
   command: 'answer',
   summary: 'answer an open question of a run',
@@ -40,9 +38,7 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
   next: ({ runId }) => [{ operation: 'resume_run', input: { run: runId }, why: 'go on' }],
   /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, USAGE_INVALID several fit the name */
   async run(context, { run, wait: name, value: answer, by }) {
-    const { runId, waits } = await readQuestions(context, run);
-    const wait = findWait(waits, runId, name);
-    const [answered] = await giveAnswers(context, runId, [{ name: name ?? '', wait, value: answer }], by);
-    return { runId, ...(answered as AnsweredWait) };
+    const { runId, answered } = await giveAnswers(context, run, [[name, answer]], by);
+    return { runId, ...(answered[0] as AnsweredWait) };
   },
 };

@@ -1,9 +1,7 @@
 /** Answers several open questions of a run, all or none. */
 import { anything, listOf, objectOf, text, wait } from '../contract/output-shapes.ts';
-import { findWait } from './find-wait.ts';
 import { giveAnswers, type AnsweredWait } from './give-answers.ts';
-import { readQuestions } from './list-waits.ts';
-import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 
 export interface AnswerWaitsInput {
   readonly run: string;
@@ -19,7 +17,7 @@ export interface AnswerWaitsOutput {
 }
 
 /** Answers several, all or none. */
-export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
+export const answerWaits: RoutedOperation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
   name: 'answer_questions',
   summary: 'answer several open questions of a run, all of them or none',
   input: {
@@ -37,13 +35,5 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
    * No question is answered if it throws. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, USAGE_INVALID, ANSWER_INVALID,
    * WAIT_CLOSED, ANSWER_RESERVED
    */
-  async run(context, { run, answers, by }) {
-    const { runId, waits } = await readQuestions(context, run);
-    const submitted = Object.entries(answers).map(([name, value]) => ({
-      name,
-      wait: findWait(waits, runId, name),
-      value,
-    }));
-    return { runId, answered: await giveAnswers(context, runId, submitted, by) };
-  },
+  run: (context, { run, answers, by }) => giveAnswers(context, run, Object.entries(answers), by),
 };

@@ -2,12 +2,12 @@
 import { waitsForResume } from '../../history/read/list-runs.ts';
 import type { OpenWait as WaitRow, Page, WaitQuery } from '../../ports/store.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
-import type { ReadContext, Operation } from '../contract/operation.ts';
+import type { ReadContext, RoutedOperation } from '../contract/operation.ts';
 import { flag, listOf, objectOf, text, told, wait } from '../contract/output-shapes.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
-import { readAnsweredIds } from '../../history/access/place.ts';
 import { readWait } from '../../history/stored/messages.ts';
-import { findCheckpointToChange, findRunOf } from '../runs/find-run.ts';
+import { findRunOf } from '../runs/find-run.ts';
+import { answerableKinds } from './give-answers.ts';
 
 // Runs whose questions are all answered, and that nobody goes on with: they need a resume.
 
@@ -15,9 +15,6 @@ interface AnsweredRun {
   readonly runId: string;
   readonly graphId: string;
 }
-
-/** The waits that people answer. */
-export const answerableKinds: NonNullable<WaitQuery['kinds']> = ['question', 'doubt'];
 
 /** Those of at most `limit` answered waits. @param runId - only this run @param cursor - of the page before */
 async function findAnsweredRuns(
@@ -66,30 +63,7 @@ const defaultLimit = 50;
 /** Stands in a cursor for one of the lists that has no more. */
 const ended = '-';
 
-/** More than the open waits that a run may have. */
-const waitsOfRun = 100_000;
-
-/**
- * The open questions of one run that is to be answered, also those whose answer waits to be taken: who answers them again gets an error that says so. @throws
- * RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS
- */
-export async function readQuestions(
-  context: ReadContext,
-  reference: string,
-): Promise<{ readonly runId: string; readonly waits: readonly OpenQuestion[] }> {
-  const { store, tenant } = context;
-  const { run } = await findCheckpointToChange(context, reference);
-  const { runId } = run;
-  const answered = await readAnsweredIds(store, run);
-  const { rows } = await store.listWaits({ tenant, runId, kinds: answerableKinds, limit: waitsOfRun });
-  const waits = rows.map((row) => ({
-    ...readWait(row),
-    ...(answered.has(row.waitId) && { isAnswered: true as const }),
-  }));
-  return { runId, waits };
-}
-
-export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
+export const listWaits: RoutedOperation<ListWaitsInput, ListWaitsOutput> = {
   name: 'list_questions',
   command: 'inbox',
   summary: 'list open questions, how to answer them, and what else runs wait for',

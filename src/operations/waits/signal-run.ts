@@ -1,6 +1,6 @@
 /** The operation `signal`: sends a run a signal that it waits for now or later (W5). */
 import { objectOf, text } from '../contract/output-shapes.ts';
-import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 import { findRunToChange } from '../runs/find-run.ts';
 import { refuseSignal } from '../runs/reserved-answers.ts';
 
@@ -20,7 +20,7 @@ export interface SignalRunOutput {
   readonly status: string;
 }
 
-export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> = {
+export const signalRun: RoutedOperation<SignalRunInput, SignalRunOutput, WorkContext> = {
   name: 'send_signal',
   command: 'signal',
   summary: 'send a run a signal that it waits for, or will',

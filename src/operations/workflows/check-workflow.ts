@@ -4,7 +4,7 @@ import type { Violation } from '../../graph/graph.ts';
 import { describeGraph } from './describe-graph.ts';
 import type { WorkflowDescription } from '../contract/workflows.ts';
 import { describe } from './describe-workflow.ts';
-import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { Operation, RoutedOperation, WorkContext } from '../contract/operation.ts';
 
 export interface CheckWorkflowInput {
   readonly text: string;
@@ -23,7 +23,7 @@ export interface PlanWorkflowInput {
 }
 
 /** All that is wrong with a text as a workflow, and what it would be. */
-export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, WorkContext> = {
+export const checkWorkflow: RoutedOperation<CheckWorkflowInput, CheckWorkflowOutput, WorkContext> = {
   name: 'check_workflow',
   summary: 'say all that is wrong with a workflow',
   input: { text: { type: 'text', description: 'the workflow in YAML', isRequired: true, isPositional: true } },

@@ -1,7 +1,7 @@
 /** The operation `workflows`, and the description of a workflow that all interfaces show. It contains no code. */
 import { flag, listOf, objectOf, text, texts, violation, whole, workflow } from '../contract/output-shapes.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
-import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 import type { BrokenWorkflow, KnownWorkflow, WorkflowDescription } from '../contract/workflows.ts';
 
 /** A workflow in a list. */
@@ -44,7 +44,7 @@ function toListed({ workflow, source }: KnownWorkflow): ListedWorkflow {
   };
 }
 
-export const listWorkflows: Operation<ListWorkflowsInput, ListWorkflowsOutput, WorkContext> = {
+export const listWorkflows: RoutedOperation<ListWorkflowsInput, ListWorkflowsOutput, WorkContext> = {
   name: 'list_workflows',
   command: 'workflows',
   summary: 'list the workflows of the directories given',
@@ -72,7 +72,7 @@ export const listWorkflows: Operation<ListWorkflowsInput, ListWorkflowsOutput, W
   },
 };
 
-export const describeWorkflow: Operation<DescribeWorkflowInput, WorkflowDescription, WorkContext> = {
+export const describeWorkflow: RoutedOperation<DescribeWorkflowInput, WorkflowDescription, WorkContext> = {
   name: 'describe_workflow',
   summary: 'tell what a workflow takes, does and gives',
   input: { workflow: { type: 'text', description: 'its name', isRequired: true, isPositional: true } },
