@@ -380,9 +380,11 @@ export const graph = new AgentGraph({}, { id: 'asking' })
   .addEdge(START, 'any').addEdge('any', 'of').addEdge('of', END).compile();
 `,
   );
-  const place = ['--store', join(workspace.folder, 'runs.db'), '--json'];
+  // A store that is typed might be somebody else's, and its modules are not run then.
+  const env = { ...process.env, CAIRN_STORE: join(workspace.folder, 'runs.db') };
   const cairn = async (...args: readonly string[]): Promise<unknown> => {
-    const { stdout } = await promisify(execFile)('node', [builtMain, ...args, ...place], { cwd: workspace.folder });
+    const options = { cwd: workspace.folder, env };
+    const { stdout } = await promisify(execFile)('node', [builtMain, ...args, '--json'], options);
     return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
   };
   const outputsOf = async (run: string): Promise<unknown> =>
