@@ -50,6 +50,22 @@ test('Y6 files of the operator and checks ask nothing', () => {
   expect(checkWorkflow(effect, { ...optionsOf(), origin: 'inline' }).violations).toEqual([]);
 });
 
+test('Y6 Y13 a run whose computed name is granted keeps what that workflow calls, and goes on without the files', async () => {
+  const others = {
+    own: `name: own\nblocks: [{ id: c, type: Workflow, inputs: { workflow: leaf } }]\n`,
+    leaf: named('leaf'),
+  };
+  const text = `${head}inputs: { n: {} }\nblocks: [{ id: c, type: Workflow, inputs: { workflow: "\${n}" } }]\n`;
+  const permissions = { workflow: ['own'] };
+  const saved = read(text, { origin: 'inline', permissions, others }).graph.text ?? '';
+  const { engine } = createBench();
+  const { graph } = readBundle(saved, { nodeTypes, permissions });
+  expect((await runToRest(engine, graph, { n: 'own' })).status).toBe('completed');
+  expect((await runToRest(engine, graph, { n: 'leaf' })).error?.message).toContain('workflow=leaf');
+  // Nothing of the operator's is saved for a text that is granted nothing.
+  expect(read(text, { origin: 'inline', others }).graph.text).not.toContain('leaf');
+});
+
 test('Y6 what is computed is held to the permissions before the attempt, which certainly did nothing', async () => {
   const text = `${head}inputs: { url: {} }\nblocks: [{ id: a, type: Fetch, inputs: { url: "\${url}" } }]\n`;
   const more = { origin: 'inline', permissions: { net: ['a.org'] }, nodeTypes } as const;

@@ -293,11 +293,18 @@ export class WorkflowLinker {
     return { text: read?.workflow?.graph.text ?? text, source };
   }
 
+  /** What computed names may stand for, and what that may call: a workflow of the operator that is granted calls any of the operator's. */
+  #computedNames(): readonly string[] {
+    const own = this.#options.workflows?.names() ?? [];
+    const isGranted = (name: string): boolean => this.#withheld({ kind: 'workflow', name }) === undefined;
+    const mayCallOwn = this.#computing.has('trusted') || (this.#computing.has('held') && own.some(isGranted));
+    return mayCallOwn ? own : [];
+  }
+
   /** Everything needed to compile the workflow again. */
   #bundle(name: string): string {
     const { origin = 'file', checkpoint, workflows, carried } = this.#options;
-    const computed = [...this.#computing].flatMap((trust) => this.#names(trust));
-    const names = new Set([...this.#texts.keys(), ...computed, ...(carried?.names() ?? [])]);
+    const names = new Set([...this.#texts.keys(), ...this.#computedNames(), ...(carried?.names() ?? [])]);
     const others = new Map<string, WorkflowText>();
     for (const other of names) {
       const text = this.#texts.get(other) ?? workflows?.get(other);
