@@ -101,3 +101,42 @@ test.each([
   // The process of Sql on SQLite is a file of the package: it is found where the package is installed.
   expect(runIn(source)).toMatchObject({ ...everywhere, asked: { status: 'completed' } });
 });
+
+const blockingProgram = `
+import { AgentGraph, createWorker, END, START, openStore } from 'cairn-workflows';
+async function main() {
+  const store = openStore('sqlite:blocked.db');
+  const begun = [];
+  const graph = new AgentGraph({}, { id: 'g' })
+    .addNode('hold', () => { begun.push('hold'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_500); })
+    .addNode('after', () => begun.push('after'), { effectClass: 'external' })
+    .addEdge(START, 'hold').addEdge('hold', 'after').addEdge('after', END)
+    .compile({ store, leaseMs: 1_500, wakes: false });
+  const worker = createWorker({ graphs: [graph], pollMs: 100, onRested: ({ status }) => {
+    console.log(JSON.stringify({ status, begun }));
+    process.exit();
+  } });
+  // The thread of the worker comes up meanwhile.
+  setTimeout(() => graph.start({}, { detach: true }), 1_000);
+}
+main();
+`;
+
+test(
+  'O2.9 a bundle renews leases while its event loop is blocked, with no file beside it',
+  { timeout: 60_000 },
+  async () => {
+    const folder = join(top, 'blocked');
+    mkdirSync(folder);
+    writeFileSync(join(source, 'blocking.mjs'), blockingProgram);
+    const outfile = join(folder, 'program.cjs');
+    const options = { format: 'cjs', minify: true, keepNames: true, platform: 'node', target: 'node22' } as const;
+    await build({ ...options, entryPoints: [join(source, 'blocking.mjs')], outfile, bundle: true, logLevel: 'silent' });
+    const said = execFileSync(process.execPath, [outfile], {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    expect(JSON.parse(said)).toEqual({ status: 'completed', begun: ['hold', 'after'] });
+  },
+);

@@ -243,8 +243,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: "the count of a step's attempts is lost in a crash",
     file: 'src/engine/calls/steps.ts',
-    old: 'return this.#attempts(effort, attempt);',
-    new: 'return this.#attempts(effort, 1);',
+    old: 'return this.#attempts(effort, attempt, judged);',
+    new: 'return this.#attempts(effort, 1, judged);',
     tests: ['src/engine/effects/step-retries.test.ts'],
   },
   {
@@ -271,8 +271,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'an effect is judged while its owner may still be in it',
     file: 'src/engine/effects/judge.ts',
-    old: 'if (isGone() || remainingMs <= 0) {',
-    new: 'if (isGone() || remainingMs <= 1e15) {',
+    old: 'const isOver = isGone() || remainingMs <= 0;',
+    new: 'const isOver = isGone() || remainingMs <= 1e15;',
     tests: ['src/engine/effects/doubts.test.ts'],
   },
   {
@@ -418,8 +418,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a claim is not kept while its run is opened',
     file: 'src/engine/live-run/claim-keeper.ts',
-    old: '    this.leasedAt = claimedAt;\n    renewals.add(this);',
-    new: '    this.leasedAt = claimedAt;',
+    old: '    this.#guarded = renewals.add(this);',
+    new: '',
     tests: ['src/engine/run-loop/leases.test.ts'],
   },
   {

@@ -3,6 +3,34 @@ import type { Mutant } from './mutant.ts';
 
 export const storesMutants: readonly Mutant[] = [
   {
+    name: 'the thread renews nothing while the event loop is blocked',
+    file: 'src/app/process/lease-thread.ts',
+    old: '  if (blockedMs > tickMs * 2) blockedAt = now;',
+    new: '  if (blockedMs > tickMs * 2) blockedAt = -Infinity;',
+    tests: ['src/app/process/lease-guard.test.ts'],
+  },
+  {
+    name: 'the thread renews leases that are not late',
+    file: 'src/app/process/lease-thread.ts',
+    old: '>= leaseMs * 0.4 &&',
+    new: '>= 0 &&',
+    tests: ['src/app/process/lease-guard.test.ts'],
+  },
+  {
+    name: 'a claim that the thread could not renew counts as renewed',
+    file: 'src/app/process/lease-thread.ts',
+    old: 'held[index] !== true || claims',
+    new: 'claims',
+    tests: ['src/app/process/lease-guard.test.ts'],
+  },
+  {
+    name: 'an owner that wakes does not know that its lease was renewed',
+    file: 'src/engine/live-run/draft.ts',
+    old: '    this.#leasedAt = elsewhere;\n    return this.#isOver(clock);',
+    new: '    return true;',
+    tests: ['test/bundles.test.ts'],
+  },
+  {
     name: 'a lease that began later than now holds until its end',
     file: 'src/stores/host-clock.ts',
     old: 'if (isAhead(until - lengthMs, now)) return 0;',

@@ -33,12 +33,10 @@ export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'a step that is to be tried at once waits for its time, if that was said while it was judged',
     file: 'src/engine/calls/steps.ts',
-    old: `    if (effort.fields()?.intent !== undefined) {
-      const judged`,
+    old: '    const isOpen = effort.fields()?.intent !== undefined;',
     new: `    const before = effort.fields();
-    if (effort.fields()?.intent !== undefined) {
-      effort.fields = () => before;
-      const judged`,
+    const isOpen = before?.intent !== undefined;
+    if (isOpen) effort.fields = () => before;`,
     tests: ['src/engine/effects/answers-meanwhile.test.ts'],
   },
   {

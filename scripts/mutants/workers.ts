@@ -47,8 +47,8 @@ export const workersMutants: readonly Mutant[] = [
   {
     name: 'a timer for a due time trusts that no machine sleeps',
     file: 'src/engine/commands/wakes.ts',
-    old: 'Math.min(delayMs, longestTimerMs)',
-    new: 'delayMs',
+    old: 'Math.min(Math.max(0, soonestMs), longestTimerMs)',
+    new: 'Math.max(0, soonestMs)',
     tests: ['src/engine/commands/wakes.test.ts'],
   },
   {
@@ -68,8 +68,8 @@ export const workersMutants: readonly Mutant[] = [
   {
     name: 'a due time is started under an id of its own each time',
     file: 'src/app/schedules/keep-schedule.ts',
-    old: 'return `${name}.${new Date(dueMs)',
-    new: 'return `${name}.${Math.random()}${new Date(dueMs)',
+    old: "return derivedRunId('due', name, stampOf(dueMs));",
+    new: "return derivedRunId('due', name, `${Math.random()}${stampOf(dueMs)}`);",
     tests: ['src/app/schedules/schedule.test.ts'],
   },
   {

@@ -10,12 +10,13 @@ import { openStore } from './open-store/open-store.ts';
 import { backByCheckpoints } from './checkpoint-store/checkpoint-backed-store.ts';
 import { environmentSecrets, openModels } from './config/config.ts';
 import { catchUncaughtErrors } from './process/uncaught-errors.ts';
+import { createLeaseGuard } from './process/lease-guard.ts';
 import { systemClock } from './process/system-clock.ts';
 import { createSystemIds } from './process/process-ids.ts';
 import { readVersion } from './version.ts';
 
 /** Settings of the engine. */
-export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'store' | 'blobs'>> {
+export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'store' | 'blobs' | 'leaseGuard'>> {
   /** A store, or the URL of one. */
   readonly store?: Store | string;
   /** Where large values are: a blob store, or the URL of one, as for `openStore`. Default: with the store. */
@@ -27,6 +28,8 @@ export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'stor
   readonly checkpointStore?: CheckpointKeeper;
   /** Whether errors that nobody caught fail the attempt in whose code they arose (E6.9), until the engine is closed. Default false. */
   readonly catchUncaught?: boolean;
+  /** How long a node may hold the event loop before its leases are renewed no longer (O2.9), in ms. Default 5 minutes; 0: they never are. */
+  readonly busyMaxMs?: number;
 }
 
 /**
@@ -37,16 +40,21 @@ export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'stor
 export function createDefaultEngine({
   checkpointStore,
   catchUncaught = false,
+  busyMaxMs,
   ...settings
 }: DefaultEngineSettings = {}): Engine {
+  const busy = busyMaxMs === undefined ? {} : { busyMaxMs };
   if (catchUncaught) {
     const stop = catchUncaughtErrors();
-    return afterClose(createDefaultEngine({ ...settings, ...(checkpointStore && { checkpointStore }) }), stop);
+    return afterClose(createDefaultEngine({ ...settings, ...busy, ...(checkpointStore && { checkpointStore }) }), stop);
   }
   if (checkpointStore !== undefined) return createCheckpointedEngine(settings, checkpointStore);
   const blobs = openBlobs(settings.blobs);
   const store =
     typeof settings.store === 'string' ? openStore(settings.store) : (settings.store ?? createMemoryStore());
+  // Real time is guarded, and no other.
+  const leaseGuard =
+    settings.clock === undefined ? createLeaseGuard({ store, leaseMs: settings.leaseMs, ...busy }) : undefined;
   const engine = createEngine({
     clock: systemClock,
     ids: createSystemIds(),
@@ -57,9 +65,13 @@ export function createDefaultEngine({
     ...settings,
     store,
     blobs: blobsOf(store, blobs),
+    leaseGuard,
   });
   // Whoever closes the engine closes the store too, which was opened for it.
-  return typeof settings.store === 'string' ? afterClose(engine, () => store.close()) : engine;
+  return afterClose(engine, async () => {
+    leaseGuard?.close();
+    if (typeof settings.store === 'string') await store.close();
+  });
 }
 
 /** Calls what has to end when the engine is closed. */

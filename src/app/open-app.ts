@@ -22,6 +22,7 @@ import { blobsOf, chooseBlobs, openBlobs } from './open-store/open-blobs.ts';
 import { openServer } from './open-store/open-server.ts';
 import { choosePlace, isOwnPlace, type StorePlace, makeFolder } from './open-store/store-url.ts';
 import { openExplainer } from './open-store/open-history.ts';
+import { createLeaseGuard } from './process/lease-guard.ts';
 import { isWorkerDead, createSystemIds } from './process/process-ids.ts';
 import { readConfig, type FoundConfig } from './config/read-config.ts';
 import { systemClock } from './process/system-clock.ts';
@@ -123,15 +124,24 @@ export interface TenantEngines {
   close(): Promise<void>;
 }
 
-export function createTenantEngines(options: Omit<EngineOptions, 'tenant'>): TenantEngines {
+/** @param config - how long nodes may hold the event loop before the leases of all engines are renewed no longer */
+export function createTenantEngines(
+  options: Omit<EngineOptions, 'tenant' | 'leaseGuard'>,
+  { busyMaxMs }: { readonly busyMaxMs?: number | undefined } = {},
+): TenantEngines {
   const engines = new Map<string, Engine>();
+  const { store, leaseMs } = options;
+  const leaseGuard = createLeaseGuard({ store, leaseMs, ...(busyMaxMs !== undefined && { busyMaxMs }) });
   return {
     of(tenant) {
-      const engine = engines.get(tenant) ?? createEngine({ ...options, tenant });
+      const engine = engines.get(tenant) ?? createEngine({ ...options, leaseGuard, tenant });
       engines.set(tenant, engine);
       return engine;
     },
-    close: async () => void (await Promise.all(Array.from(engines.values(), (engine) => engine.close()))),
+    close: async () => {
+      await Promise.all(Array.from(engines.values(), (engine) => engine.close()));
+      leaseGuard?.close();
+    },
   };
 }
 
@@ -386,7 +396,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       return (await openSchedules()).graph;
     },
   };
-  const engines = createTenantEngines(engineOptions);
+  const engines = createTenantEngines(engineOptions, config);
   const openSchedules = once(async () => {
     const { fileScheduleGraph, schedulesOfFiles } = await import('./schedules/file-schedules.ts');
     const files = { engine: engines.of(defaultTenant), ...loader };

@@ -14,6 +14,7 @@ import type { RunOrigin } from '../history/stored/stored-meta.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
+import type { LeaseGuard } from '../ports/lease-guard.ts';
 import type { Models } from '../ports/model.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
@@ -47,8 +48,10 @@ export interface EngineOptions {
   readonly limits?: Partial<Limits>;
   /** The tenant whose runs this engine sees. Default `default`. */
   readonly tenant?: string;
-  /** How long a claim on a run holds without renewal. It is renewed when a third of this has passed. Default 30,000 ms. */
+  /** How long a claim on a run holds without renewal. It is renewed when a third of this has passed. Default 10,000 ms. */
   readonly leaseMs?: number;
+  /** Renews leases while the event loop is blocked. Default: none; engines made by `compile` and the commands have one. */
+  readonly leaseGuard?: LeaseGuard | undefined;
   /**
    * Whether this engine resumes paused runs by itself: when it records their answer or signal, and, for the runs that it advanced, when a
    * timer is due. `due`: only when a timer is due. Default false: paused runs wait for `resume` or for a worker. Engines made by `compile`
@@ -346,6 +349,7 @@ export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'cl
   readonly limits: Limits;
   /** How long claims hold, and workers count as alive, in milliseconds. */
   readonly leaseMs: number;
+  readonly leaseGuard?: LeaseGuard | undefined;
 }
 
 /** How an answer is recorded. */

@@ -43,7 +43,7 @@ import { cancelUnowned, postCancel } from './commands/cancel-run.ts';
 import { findGraphOf } from './commands/find-graph.ts';
 import { streamEvents, inspectRow, restingHandle } from './watch/event-stream.ts';
 import { forkRun } from './forks/fork.ts';
-import { limitsOf } from './limits.ts';
+import { defaultLeaseMs, limitsOf } from './limits.ts';
 import { previewRun } from './preview/preview.ts';
 import { Pace, momentOf, type Moment } from './live-run/draft.ts';
 import { readWholeCheckpoint } from './watch/progress.ts';
@@ -73,7 +73,7 @@ class CairnEngine implements Engine {
       ...options,
       findGraph: async (id, ...more) => (await options.findGraph?.(id, ...more)) ?? this.#known.get(id),
     };
-    const { store, leaseMs = 10_000 } = options;
+    const { store, leaseMs = defaultLeaseMs, leaseGuard } = options;
     const clock = (this.#clock = createStoreClock(options.clock, store));
     this.#env = {
       store,
@@ -89,7 +89,8 @@ class CairnEngine implements Engine {
       limits: limitsOf(options.limits),
       tenant: options.tenant ?? 'default',
       leaseMs,
-      renewals: new ClaimRenewals({ store, clock, leaseMs, onRenew: () => void clock.sync() }),
+      renewals: new ClaimRenewals({ store, clock, leaseMs, onRenew: () => void clock.sync(), guard: leaseGuard }),
+      leaseGuard,
       effectsInFlight: new Map(),
       pace: new Pace(clock),
     };

@@ -33,6 +33,9 @@ export interface Limits {
   readonly messagePollMs: number;
 }
 
+/** How long a claim holds without renewal, by default. */
+export const defaultLeaseMs = 10_000;
+
 /** The default limits: docs/spec/engine.md, E8. */
 export const defaultLimits: Limits = {
   inlineBytes: 256 * 1024,

@@ -71,6 +71,7 @@ class PollingWorker implements Worker {
     this.#options = options;
     const { store, tenant, clock } = options.engine.ports;
     this.#clock = options.clock ?? clock;
+    options.engine.ports.leaseGuard?.start();
     this.#leave = this.#clock.stay?.();
     this.#stopWatching = store.watch?.(tenant, () => this.#wake());
     this.#startedAt = this.#clock.now();

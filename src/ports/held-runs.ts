@@ -14,7 +14,12 @@ export const heldBy = 'held';
 export const heldMs: number = 100 * 365 * 24 * 3_600_000;
 
 /** Statuses of runs that are not finished for good: they may go on, or a person may resume them. These are held. */
-export const openStatuses = ['running', 'paused', 'cancelling', 'failed'] as const satisfies readonly StoredStatus[];
+export const openStatuses: readonly Exclude<StoredStatus, 'completed' | 'cancelled'>[] = [
+  'running',
+  'paused',
+  'cancelling',
+  'failed',
+];
 
 /** Tells that a store is elsewhere than where it was used before, so that its open runs are held. */
 export function warnOfMove(store: string, runs: number): void {

@@ -135,6 +135,19 @@ export interface Claim extends RunKey {
   readonly leaseMs: number;
 }
 
+/** How another thread of this process renews claims, over a connection of its own. */
+export interface RenewalSource {
+  /** The package whose module `connect` is given. */
+  readonly peer?: string;
+  /**
+   * JavaScript text of a function `(data, peer) => ({ renew, close })`, or a promise of that; `require` gives what is built in. `renew` takes
+   * claims and returns which of them are held, by place. A text, because the code of a bundled program has no file of its own.
+   */
+  readonly connect: string;
+  /** Plain data for it. It may hold a password. */
+  readonly data: unknown;
+}
+
 /** A request for a claim. */
 export interface ClaimRequest extends RunKey {
   readonly workerId: string;
@@ -437,6 +450,11 @@ export interface Store {
   hearsOthers?(): boolean;
   /** Extends the leases of claims, in one call for all that a process holds. Replies are in the order of the claims. */
   renewClaims(claims: readonly Claim[]): Promise<readonly Renewal[]>;
+  /**
+   * How leases are renewed while this process's event loop is blocked, or in words why they cannot be. Absent: they cannot be, or no other
+   * process can take a claim.
+   */
+  renewalSource?(): RenewalSource | string;
   /**
    * Gives up a claim. No effect if the claim is no longer the newest.
    *

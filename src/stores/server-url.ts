@@ -1,5 +1,6 @@
 /** What stores on servers have in common: how their URLs are read, and where their passwords come from. */
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { CairnError } from '../errors.ts';
 
 export const invalidStore = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'store', reason });
@@ -51,9 +52,31 @@ export function decodePart(text: string): string {
   }
 }
 
+/** Where a password comes from, as plain data. Both absent: there is none. */
+export interface PlainPassword {
+  readonly text?: string;
+  /** A file that holds it. */
+  readonly file?: string;
+}
+
+const plainPasswords = new WeakMap<() => string | undefined, PlainPassword>();
+
+/** The password of a URL, or of {@link passwordFrom}, as plain data. Undefined: only a function of the program knows it. */
+export function plainPassword(
+  { password: text }: { readonly password?: string },
+  password: (() => string | undefined) | undefined,
+): PlainPassword | undefined {
+  if (text !== undefined) return { text };
+  return password === undefined ? {} : plainPasswords.get(password);
+}
+
+/** Why a store does not give its password to another thread. */
+export const secretPassword = 'its password comes from a function of the program';
+
 /** Reads a password from CAIRN_STORE_PASSWORD, or from the file that CAIRN_STORE_PASSWORD_FILE names, without its line end. */
 export function passwordFrom(environment: Readonly<Record<string, string | undefined>>): () => string | undefined {
-  return () => {
+  const { CAIRN_STORE_PASSWORD: given, CAIRN_STORE_PASSWORD_FILE: named = '' } = environment;
+  const read = (): string | undefined => {
     const { CAIRN_STORE_PASSWORD: password, CAIRN_STORE_PASSWORD_FILE: file } = environment;
     if (password !== undefined || file === undefined || file === '') return password;
     try {
@@ -63,4 +86,6 @@ export function passwordFrom(environment: Readonly<Record<string, string | undef
       throw new CairnError('CONFIG_INVALID', { path: 'CAIRN_STORE_PASSWORD_FILE', reason }, { cause: error });
     }
   };
+  plainPasswords.set(read, given !== undefined ? { text: given } : named === '' ? {} : { file: resolve(named) });
+  return read;
 }

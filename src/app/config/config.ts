@@ -44,6 +44,8 @@ export interface Config {
   readonly host?: ConfiguredHost;
   /** Which graph of the modules people chat with, by the id of its agent's node. For `serve` and `studio`. Default: none. */
   readonly chat?: ConfiguredChat;
+  /** How long a node may hold the event loop of a command before its leases are renewed no longer, in ms. Default 5 minutes; 0: they never are. */
+  readonly busyMaxMs?: number;
   /** Receives spans of runs, attempts, and model and tool calls. Only if the configuration is code. Default: no telemetry. */
   readonly telemetry?: Telemetry;
 }
@@ -133,6 +135,7 @@ const dataFields: Readonly<Record<string, Schema>> = {
     type: 'object',
     additionalProperties: { type: 'object', properties: limitFields, additionalProperties: false },
   },
+  busyMaxMs: { type: 'number', minimum: 0 },
   redact: { type: 'object', properties: { store: texts }, additionalProperties: false },
   host: { type: 'object', properties: hostFields, additionalProperties: false },
   chat: { type: 'object', properties: chatFields, required: ['node'], additionalProperties: false },

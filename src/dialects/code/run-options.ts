@@ -24,7 +24,7 @@ import { nearest } from '../../graph/nearest.ts';
 // here.
 
 /** Settings of the engine that `compile` creates. What is missing gets the default of the package's entry point. */
-export interface EngineSettings extends Partial<Omit<EngineOptions, 'store' | 'blobs'>> {
+export interface EngineSettings extends Partial<Omit<EngineOptions, 'store' | 'blobs' | 'leaseGuard'>> {
   /**
    * Where runs are stored: a store, or the URL of one: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`,
    * `redis://HOST:PORT`. One that is opened from its URL is closed with the graph. Default: memory.
@@ -42,6 +42,8 @@ export interface EngineSettings extends Partial<Omit<EngineOptions, 'store' | 'b
    * they are the program's to handle. Errors of no node's code stay the program's.
    */
   readonly catchUncaught?: boolean;
+  /** How long a node may hold the event loop before its leases are renewed no longer (O2.9), in ms. Default 5 minutes; 0: they never are. */
+  readonly busyMaxMs?: number;
 }
 type EngineFactory = (settings: EngineSettings) => Engine;
 
@@ -200,6 +202,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   },
   checkpointStore: { fits: has('save', 'latest'), name: 'a checkpoint store' },
   catchUncaught: flag,
+  busyMaxMs: { fits: (value) => isNumber(value) && (value as number) >= 0, name: 'a number of ms, 0 or more' },
   blobs: {
     fits: (value) => isText(value) || has('put', 'get')(value),
     name: 'a blob store, or the URL of one: s3://BUCKET/PREFIX, file:FOLDER',
@@ -265,6 +268,7 @@ const engineSettingNames = [
   'limits',
   'tenant',
   'leaseMs',
+  'busyMaxMs',
   'wakes',
   'host',
   'findGraph',

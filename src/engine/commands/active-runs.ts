@@ -77,6 +77,7 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
 
 async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<Runner> {
   const { env, run, claim, graph, feed, options } = request;
+  await keeper.requireHeld(env);
   // If the request has the state, the run was started just now, and its start records where it came from.
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadTimed(env, run));

@@ -1,6 +1,7 @@
 /** Keeps runs' claims alive from the moment they were claimed, because opening a run may take longer than a lease (O2). */
 import type { CairnError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { GuardedClaim, GuardRenewal, LeaseGuard } from '../../ports/lease-guard.ts';
 import type { Claim, Renewal, Store } from '../../ports/store.ts';
 import { fencedError } from '../../history/access/place.ts';
 import { claimLost, momentOf, type Moment } from './draft.ts';
@@ -20,6 +21,8 @@ export interface ClaimRenewalsOptions {
   readonly leaseMs: number;
   /** Called with each renewal. */
   readonly onRenew: () => void;
+  /** Renews them while the event loop is blocked. */
+  readonly guard?: LeaseGuard | undefined;
 }
 
 /** Renews what an engine holds whenever a third of a lease has passed: all of it in one call. */
@@ -34,9 +37,15 @@ export class ClaimRenewals {
     this.#options = options;
   }
 
-  add(keeper: ClaimKeeper): void {
+  add(keeper: ClaimKeeper): GuardedClaim | undefined {
     this.#keepers.add(keeper);
     this.#startTimer();
+    return this.#options.guard?.hold(keeper.claim, keeper.leasedAt.monotonicMs);
+  }
+
+  /** When the guard renewed a claim, as the engine's clock has it. */
+  momentOf({ monotonicMs, wallAgoMs }: GuardRenewal): Moment {
+    return { monotonicMs, wallMs: this.#options.clock.now() - wallAgoMs };
   }
 
   delete(keeper: ClaimKeeper): void {
@@ -81,6 +90,7 @@ export class ClaimKeeper {
   readonly #renewals: ClaimRenewals;
   /** When the claim or its last renewal was requested. The store's lease began no earlier than that. */
   leasedAt: Moment;
+  readonly #guarded: GuardedClaim | undefined;
   #holder: ClaimHolder | undefined;
   #lost: CairnError | undefined;
 
@@ -88,7 +98,7 @@ export class ClaimKeeper {
     this.#renewals = renewals;
     this.claim = claim;
     this.leasedAt = claimedAt;
-    renewals.add(this);
+    this.#guarded = renewals.add(this);
   }
 
   /** Sets the callbacks. If the claim was lost while the run was opened, `onLost` is called at once. */
@@ -98,8 +108,27 @@ export class ClaimKeeper {
     if (this.#lost !== undefined) holder.onLost(this.#lost);
   }
 
+  /**
+   * Makes sure that nobody else has the run, if the claim was granted while this process's event loop was blocked, so that its lease may have
+   * run out before anything here knew of it. @throws CLAIM_LOST, and as the store
+   */
+  async requireHeld({ store, clock }: { readonly store: Store; readonly clock: Clock }): Promise<void> {
+    if (clock.monotonic() - this.leasedAt.monotonicMs < this.claim.leaseMs) return;
+    const requestedAt = momentOf(clock);
+    const [renewal] = await store.renewClaims([this.claim]);
+    if (renewal !== undefined) this.take(renewal, requestedAt);
+    if (this.#lost !== undefined) throw this.#lost;
+  }
+
+  /** When the lease was renewed while the event loop was blocked; undefined if it was not. */
+  renewedByGuard(): Moment | undefined {
+    const renewed = this.#guarded?.renewedByGuard();
+    return renewed && this.#renewals.momentOf(renewed);
+  }
+
   stop(): void {
     this.#renewals.delete(this);
+    this.#guarded?.release();
   }
 
   /** Takes the reply to a renewal that was requested at this moment. */
@@ -110,6 +139,7 @@ export class ClaimKeeper {
       return this.#holder?.onLost(this.#lost);
     }
     this.leasedAt = requestedAt;
+    this.#guarded?.renewed(requestedAt.monotonicMs);
     this.#holder?.onRenewed(requestedAt);
     // What cannot be read now is read with a later renewal, or by whoever has the run then.
     if (renewal.hasMessages) this.#holder?.onMessages().catch(() => undefined);

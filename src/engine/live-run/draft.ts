@@ -196,6 +196,8 @@ export class Standing {
   readonly #leaseMs: number;
   #leasedAt: Moment;
   #whenRenewed: (() => void)[] = [];
+  /** Who knows whether the lease was renewed while the event loop was blocked. */
+  elsewhere: { renewedByGuard(): Moment | undefined } | undefined;
 
   /** @param leasedAt - when the claim was requested; the store's lease began no earlier */
   constructor(leaseMs: number, leasedAt: Moment) {
@@ -211,6 +213,14 @@ export class Standing {
 
   /** Whether the lease may have run out (O2). */
   isLeaseOver(clock: Clock): boolean {
+    if (!this.#isOver(clock)) return false;
+    const elsewhere = this.elsewhere?.renewedByGuard();
+    if (elsewhere === undefined || elsewhere.monotonicMs <= this.#leasedAt.monotonicMs) return true;
+    this.#leasedAt = elsewhere;
+    return this.#isOver(clock);
+  }
+
+  #isOver(clock: Clock): boolean {
     return elapsedMs(clock, this.#leasedAt) >= this.#leaseMs;
   }
 

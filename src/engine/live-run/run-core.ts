@@ -12,6 +12,7 @@ import type { LoadedState } from '../../history/load/load.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
+import type { LeaseGuard } from '../../ports/lease-guard.ts';
 import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Secrets } from '../../ports/secrets.ts';
@@ -132,6 +133,8 @@ export interface EngineEnvironment {
   readonly leaseMs: number;
   /** Renews the claims of all its runs. */
   readonly renewals: ClaimRenewals;
+  /** Renews them while the event loop is blocked. */
+  readonly leaseGuard?: LeaseGuard | undefined;
   /** Keys of effects that are running in this process, for whatever run. */
   readonly effectsInFlight: EffectsInFlight;
   /** When its runs leave the event loop to others. */

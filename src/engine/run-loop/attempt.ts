@@ -31,6 +31,7 @@ export function launch(core: RunCore, activation: Activation): void {
   activation.renew();
   noteRepeatedNode(core, activation);
   activation.startedAt = core.env.clock.now();
+  core.env.leaseGuard?.begins(activation.frameRun.graph.id, core.runId, activation.path);
   core.loop.publishLive('started', activation, undefined);
   const generation = activation.generation;
   const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';

@@ -125,6 +125,7 @@ export class Runner implements Loop {
   async start(): Promise<void> {
     const { core } = this;
     if (this.#isOver) return;
+    core.standing.elsewhere = this.#keeper;
     this.#keeper.attach({
       onRenewed: (requestedAt) => core.standing.renewLease(requestedAt),
       onMessages: () => this.#intake.read(),

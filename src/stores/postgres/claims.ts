@@ -54,7 +54,7 @@ const workerListedMs = 24 * 3_600_000;
 const quick = modeTable(`'off'`);
 
 /** Rows are locked in one order, so that two renewals never wait for each other. */
-const renew = `
+export const renewText: string = `
   with ${quick},
   asked as materialized (
     select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) with ordinality a(tenant, run_id, token, lease, i)),
@@ -217,7 +217,7 @@ export async function readBacklog(
 /** Renews claims, all in one statement. */
 export async function renewClaims(tables: Tables, claims: readonly Claim[]): Promise<readonly Renewal[]> {
   if (claims.length === 0) return [];
-  const rows = await tables.query<{ message_count: number | null; current: number | null }>(renew, [
+  const rows = await tables.query<{ message_count: number | null; current: number | null }>(renewText, [
     claims.map(({ tenant }) => toText(tenant)),
     claims.map(({ runId }) => toText(runId)),
     claims.map(({ token }) => token),

@@ -78,26 +78,43 @@ export function weaknessOf({ host, tls }: PostgresPlace): string | undefined {
 
 const isTlsMode = (mode: string): mode is PostgresPlace['tls'] => (tlsModes as readonly string[]).includes(mode);
 
-/** The settings of `pg`. Every one that the driver would otherwise take from a variable such as PGPASSWORD or PGHOST is set. */
-function toSettings(place: PostgresPlace, password: () => string | undefined, connections: number): object {
+/** The settings of a connection that are plain data. Every one that the driver would take from a variable such as PGHOST is set. */
+export interface PlainSettings {
+  readonly settings: object;
+  readonly ssl: false | { readonly rejectUnauthorized: boolean; readonly ca?: string };
+}
+
+export function plainSettings(place: PostgresPlace): PlainSettings {
   const { host, port, database, user, tls, certificates, applicationName, connectTimeoutMs } = place;
-  // Of an address the driver tells Node no name, which would then hold the certificate against localhost.
-  const isHost = (_: string, certificate: PeerCertificate): Error | undefined => checkServerIdentity(host, certificate);
   const ca = certificates === undefined ? {} : { ca: readFileSync(certificates, 'utf8') };
   return {
-    host,
-    port,
-    database,
-    user,
-    application_name: applicationName,
+    settings: {
+      host,
+      port,
+      database,
+      user,
+      application_name: applicationName,
+      connectionTimeoutMillis: connectTimeoutMs,
+      keepAlive: true,
+    },
+    ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', ...ca },
+  };
+}
+
+/** The settings of `pg`. */
+function toSettings(place: PostgresPlace, password: () => string | undefined, connections: number): object {
+  const { settings, ssl } = plainSettings(place);
+  // Of an address the driver tells Node no name, which would then hold the certificate against localhost.
+  const isHost = (_: string, certificate: PeerCertificate): Error | undefined =>
+    checkServerIdentity(place.host, certificate);
+  return {
+    ...settings,
     // A function, because the driver looks for a variable and a file where a password is empty. It is called for each connection, so that a
     // password that was changed holds for the next one.
     password: () => password() ?? '',
-    ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', checkServerIdentity: isHost, ...ca },
-    connectionTimeoutMillis: connectTimeoutMs,
+    ssl: ssl && { ...ssl, checkServerIdentity: isHost },
     idleTimeoutMillis: 30_000,
     max: connections,
-    keepAlive: true,
     allowExitOnIdle: true,
   };
 }

@@ -5,7 +5,8 @@ import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts
 import { findNewest } from '../beside-runs.ts';
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import type { RunKey, Store } from '../../ports/store.ts';
+import type { RenewalSource, RunKey, Store } from '../../ports/store.ts';
+import { plainPassword, secretPassword } from '../server-url.ts';
 import {
   claimNext,
   claimRun,
@@ -21,6 +22,7 @@ import { Database, type PostgresPool } from './database.ts';
 import { examineServer } from './examine.ts';
 import { grantRole, migrate, type PostgresRole } from './layout.ts';
 import { checkSchema, openPool, readPostgresUrl, weaknessOf } from './place.ts';
+import { postgresRenewalSource } from './renewal.ts';
 import { createPostgresBlobs } from './postgres-blobs.ts';
 import * as reads from './run-reads.ts';
 import * as writes from './run-writes.ts';
@@ -95,6 +97,7 @@ export function openPostgresStore(options: PostgresStoreOptions): PostgresStore 
     ...createWrites(tables, lane, wake, assertOpen),
     watch: (tenant, call) => wakeUps.watch(tenant, call),
     hearsOthers: () => wakeUps.isListening,
+    renewalSource: () => renewalSourceOf(options),
     readTime: () => tables.readTime(),
     readBacklog: (query) => readBacklog(tables, query),
     examine: () =>
@@ -107,6 +110,13 @@ export function openPostgresStore(options: PostgresStoreOptions): PostgresStore 
     grant: (name, role) => grantRole(database, schema, name, role),
     close,
   };
+}
+
+function renewalSourceOf({ url, password }: PostgresStoreOptions): RenewalSource | string {
+  if (url === undefined) return "its pool is the program's own";
+  const place = readPostgresUrl(url);
+  const plain = plainPassword(place, password);
+  return plain === undefined ? secretPassword : postgresRenewalSource(place, plain);
 }
 
 function openDatabases(options: PostgresStoreOptions): {

@@ -25,6 +25,8 @@ import type {
 } from '../../ports/store.ts';
 import { firstRetryMs, readWakeUp, retryMaxMs, Watchers } from '../watchers.ts';
 import { createRedisBlobs, createRedisLiveFeed, createRedisMemories } from './beside-runs.ts';
+import { plainPassword, secretPassword } from '../server-url.ts';
+import { redisRenewalSource } from './renewal.ts';
 import { never } from './run-functions.ts';
 import { bounded, listOf, readRedisUrl, RedisServer, textOf, type Reply } from './server.ts';
 
@@ -64,7 +66,8 @@ export function openRedisStore(options: RedisStoreOptions): RedisStore {
       path: unknown,
       reason: `openRedisStore has no such option; it has ${optionNames.join(', ')}`,
     });
-  const server = new RedisServer(readRedisUrl(options.url), options.password ?? (() => undefined));
+  const place = readRedisUrl(options.url);
+  const server = new RedisServer(place, options.password ?? (() => undefined));
   const wakeUps = new WakeUps(server);
   const capabilities: StoreCapabilities = {
     isShared: true,
@@ -80,6 +83,10 @@ export function openRedisStore(options: RedisStoreOptions): RedisStore {
     ...createClaims(server, (key) => wakeUps.wake(key)),
     watch: (tenant, wake) => wakeUps.watch(tenant, wake),
     hearsOthers: () => wakeUps.isListening,
+    renewalSource: () => {
+      const password = plainPassword(place, options.password);
+      return password === undefined ? secretPassword : redisRenewalSource(place, password);
+    },
     blobs: createRedisBlobs(server),
     memories: createRedisMemories(server),
     live: createRedisLiveFeed(server),

@@ -97,8 +97,23 @@ const namesIn = (pattern: RegExp): ReadonlySet<string> =>
 const [reading, freeing] = [namesIn(readNames), namesIn(freeNames)];
 
 /** The server's function for an operation. */
-const functionOf = (operation: string): string =>
+export const functionOf = (operation: string): string =>
   `${libraryName}_${reading.has(operation) ? 'r' : freeing.has(operation) ? 'f' : 'w'}`;
+
+/** How a server is connected to, as plain data, without the password. */
+export function connectionOptions({ host, port, database, user, ...place }: RedisPlace): object {
+  const { isTls, certificates, connectTimeoutMs } = place;
+  const tls = isTls ? { tls: true, rejectUnauthorized: true } : {};
+  const ca = certificates === undefined ? {} : { ca: readFileSync(certificates, 'utf8') };
+  return {
+    socket: { host, port, connectTimeout: connectTimeoutMs, reconnectStrategy: false, keepAlive: true, ...tls, ...ca },
+    database,
+    ...(user !== undefined && { username: user }),
+    disableOfflineQueue: true,
+    disableClientInfo: true,
+    maintNotifications: 'disabled',
+  };
+}
 
 /** What is used of a client of the package `redis`. */
 interface RedisClient {
@@ -288,27 +303,11 @@ export class RedisServer {
 
   /** A connection of the caller's own, which is not made again when it is lost. */
   async open(onLost: () => void): Promise<RedisClient> {
-    const { host, port, database, user, password, isTls, certificates, connectTimeoutMs } = this.#place;
     this.#driver ??= await importPeer<RedisDriver>('redis');
-    const secret = password ?? this.#password();
-    const tls = isTls ? { tls: true, rejectUnauthorized: true } : {};
-    const ca = certificates === undefined ? {} : { ca: readFileSync(certificates, 'utf8') };
+    const secret = this.#place.password ?? this.#password();
     const client = this.#driver.createClient({
-      socket: {
-        host,
-        port,
-        connectTimeout: connectTimeoutMs,
-        reconnectStrategy: false,
-        keepAlive: true,
-        ...tls,
-        ...ca,
-      },
-      database,
-      ...(user !== undefined && { username: user }),
+      ...connectionOptions(this.#place),
       ...(secret !== undefined && secret !== '' && { password: secret }),
-      disableOfflineQueue: true,
-      disableClientInfo: true,
-      maintNotifications: 'disabled',
       // Texts as bytes: type 36 is a bulk string.
       commandOptions: { typeMapping: { 36: Buffer } },
     });

@@ -8,6 +8,7 @@ import { CommitWrite, type PendingCommit, HistoryWrites, RunHeads } from './tabl
 import { HistoryReads } from './tables/history-reads.ts';
 import { HostClock } from '../host-clock.ts';
 import { Watchers } from '../watchers.ts';
+import { sqliteRenewalSource } from './file/renewal.ts';
 import { findDamage, openDatabase, readSpace, type OpenedDatabase, StoreIdentity } from './file/open-database.ts';
 import { RunReads, WaitReads } from './tables/wait-reads.ts';
 import { RunWrites } from './tables/run-writes.ts';
@@ -131,6 +132,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       const stops = [watchers.add(tenant, wake), watchFile(db, () => watchers.wake(tenant))];
       return () => stops.forEach((stop) => stop());
     },
+    renewalSource: () =>
+      options.now === undefined ? sqliteRenewalSource(path) : 'its clock is a function of the program',
     vacuum: async () => {
       if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
       if (isReadOnly) throw new CairnError('STORE_READ_ONLY', { store: name });

@@ -1,0 +1,218 @@
+/** Renews leases from a thread while the event loop of this process is blocked, and tells which node blocked it (O2.9). */
+import type { Worker } from 'node:worker_threads';
+import { reasonOf } from '../../errors.ts';
+import { findInPackage } from '../../optional-peers.ts';
+import type { GuardedClaim, LeaseGuard } from '../../ports/lease-guard.ts';
+import type { Claim, Store } from '../../ports/store.ts';
+import { defaultLeaseMs } from '../../engine/limits.ts';
+import { leaseThreadProgram, timesPerClaim, type LeaseThreadData, type LeaseThreadMessage } from './lease-thread.ts';
+
+/** How long nodes may hold the event loop before their leases are renewed no longer. */
+const defaultBusyMaxMs = 5 * 60_000;
+/** A loop that is blocked for longer is told of. */
+const toldMs = 1_000;
+/** At most so many nodes are told of. */
+const toldMax = 1_000;
+const claimsAtFirst = 64;
+const claimsMax = 65_536;
+const nameBytes = 512;
+
+export interface LeaseGuardOptions {
+  readonly store: Store;
+  /** That of the engine. Default 10 s. */
+  readonly leaseMs?: number | undefined;
+  /** Default 5 minutes. 0: there is no guard. */
+  readonly busyMaxMs?: number;
+  /** Ends this process after that, with what it said of the node on its standard error: where its parent tells of how it ended. Default false. */
+  readonly endsProcess?: boolean;
+}
+
+/** Makes the guard of a store that other processes may share; undefined where none can take a claim, or none is wanted. */
+export function createLeaseGuard({
+  store,
+  leaseMs = defaultLeaseMs,
+  busyMaxMs = defaultBusyMaxMs,
+  endsProcess = false,
+}: LeaseGuardOptions): LeaseGuard | undefined {
+  return store.capabilities.isShared && busyMaxMs > 0
+    ? new ThreadGuard(store, leaseMs, { busyMaxMs, endsProcess })
+    : undefined;
+}
+
+const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n);
+
+class ThreadGuard implements LeaseGuard {
+  readonly #store: Store;
+  readonly #leaseMs: number;
+  readonly #limit: Pick<LeaseThreadData, 'busyMaxMs' | 'endsProcess'>;
+  readonly #tickMs: number;
+  readonly #turns = new BigInt64Array(new SharedArrayBuffer(16));
+  readonly #begun = new Uint8Array(new SharedArrayBuffer(nameBytes));
+  /** It grows with the claims, and the thread sees that. */
+  readonly #memory = new SharedArrayBuffer(claimsAtFirst * timesPerClaim * 8, {
+    maxByteLength: claimsMax * timesPerClaim * 8,
+  });
+  readonly times: BigInt64Array = new BigInt64Array(this.#memory);
+  /** The guarded claims by their place among the times. */
+  readonly #claims = new Map<number, Claim>();
+  readonly #free: number[] = [];
+  #places = 0;
+  #thread: Worker | undefined;
+  #late: NodeJS.Timeout | undefined;
+  #beat: NodeJS.Timeout | undefined;
+  #beatAt = 0;
+  #last: readonly [graphId: string, runId: string, path: string] | undefined;
+  #isStarted = false;
+  readonly #told = new Set<string>();
+
+  constructor(store: Store, leaseMs: number, limit: Pick<LeaseThreadData, 'busyMaxMs' | 'endsProcess'>) {
+    this.#store = store;
+    this.#leaseMs = leaseMs;
+    this.#limit = limit;
+    this.#tickMs = Math.max(20, Math.min(500, Math.floor(leaseMs / 20)));
+  }
+
+  start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    clearTimeout(this.#late);
+    const source = this.#store.renewalSource?.() ?? 'it offers no way to renew them';
+    if (typeof source === 'string') return warnUnguarded(this.#store, source);
+    try {
+      const driver = source.peer === undefined ? undefined : findInPackage(source.peer, foldersOfProgram());
+      this.#startThread(leaseThreadProgram(source.connect), driver, source.data);
+    } catch (error) {
+      warnUnguarded(this.#store, reasonOf(error));
+    }
+  }
+
+  #startThread(program: string, driver: string | undefined, data: unknown): void {
+    this.#turn();
+    const workerData: LeaseThreadData = {
+      turns: this.#turns.buffer,
+      times: this.#memory,
+      begun: this.#begun.buffer,
+      tickMs: this.#tickMs,
+      ...this.#limit,
+      driver,
+      data,
+    };
+    const { Worker: Thread } = process.getBuiltinModule('node:worker_threads');
+    // Nothing of the program's own settings concerns it: no loaders, no variables of drivers.
+    const thread = new Thread(program, {
+      eval: true,
+      name: 'cairn leases',
+      workerData,
+      execArgv: [],
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
+    });
+    thread.unref();
+    thread.on('error', (error) => {
+      this.#stop();
+      warnUnguarded(this.#store, reasonOf(error));
+    });
+    this.#thread = thread;
+    for (const [place, claim] of this.#claims) this.#tell({ place, claim });
+    this.#beat = setInterval(() => this.#turn(), this.#tickMs);
+    this.#beat.unref();
+  }
+
+  /** Shows the thread that the event loop turns, and tells of a loop that did not. */
+  #turn(): void {
+    const now = monotonicMs();
+    const heldMs = now - this.#beatAt;
+    // Where the thread stood still too, the whole process did.
+    const isAlone = Number(Atomics.load(this.#turns, 1)) > now - heldMs / 2;
+    if (this.#beat !== undefined && heldMs > toldMs + this.#tickMs && isAlone) this.#tellBlocked(heldMs);
+    this.#beatAt = now;
+    Atomics.store(this.#turns, 0, BigInt(now));
+  }
+
+  #tellBlocked(heldMs: number): void {
+    if (this.#last === undefined) return;
+    const [graphId, runId, path] = this.#last;
+    const key = `${graphId}\0${path}`;
+    if (this.#told.has(key) || this.#told.size >= toldMax) return;
+    this.#told.add(key);
+    process.emitWarning(
+      `node ${path} of graph ${graphId} (run ${runId}) held the event loop for ${(heldMs / 1_000).toFixed(1)} s: nothing else of this process went on meanwhile. Do such work in a thread or a process of its own.`,
+      { code: 'CAIRN_LOOP_BLOCKED' },
+    );
+  }
+
+  #tell(message: LeaseThreadMessage): void {
+    this.#thread?.postMessage(message);
+  }
+
+  hold(claim: Claim, requestedAt: number): GuardedClaim {
+    const place = this.#free.pop() ?? this.#places++;
+    if (place >= claimsMax) return unguarded;
+    while (this.times.length < this.#places * timesPerClaim)
+      this.#memory.grow(Math.min(this.#memory.byteLength * 2, this.#memory.maxByteLength));
+    const at = place * timesPerClaim;
+    Atomics.store(this.times, at, BigInt(Math.floor(requestedAt)));
+    Atomics.store(this.times, at + 1, 0n);
+    this.#claims.set(place, claim);
+    this.#tell({ place, claim });
+    if (!this.#isStarted) this.#late ??= setTimeout(() => this.start(), this.#leaseMs / 3).unref();
+    return {
+      renewed: (moment) => void Atomics.store(this.times, at, BigInt(Math.floor(moment))),
+      renewedByGuard: () => {
+        const monotonic = Number(Atomics.load(this.times, at + 1));
+        if (monotonic === 0) return undefined;
+        return { monotonicMs: monotonic, wallAgoMs: Date.now() - Number(Atomics.load(this.times, at + 2)) };
+      },
+      release: () => {
+        if (this.#claims.get(place) !== claim) return;
+        this.#claims.delete(place);
+        this.#free.push(place);
+        this.#tell({ place });
+      },
+    };
+  }
+
+  begins(graphId: string, runId: string, path: readonly string[]): void {
+    if (this.#thread === undefined) return;
+    const name = path.length === 1 ? (path[0] ?? '') : path.join('/');
+    this.#last = [graphId, runId, name];
+    const { written } = encoder.encodeInto(`node ${name} of run ${runId}`, this.#begun);
+    this.#begun[Math.min(written, nameBytes - 1)] = 0;
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  #stop(): void {
+    this.#isStarted = true;
+    clearTimeout(this.#late);
+    clearInterval(this.#beat);
+    this.#beat = undefined;
+    const thread = this.#thread;
+    this.#thread = undefined;
+    void thread?.terminate();
+  }
+}
+
+const encoder = new TextEncoder();
+
+const unguarded: GuardedClaim = { renewed: () => {}, renewedByGuard: () => undefined, release: () => {} };
+
+/** Where the program may have its packages: beside this code, beside the file that was started, and where it was started. */
+function foldersOfProgram(): readonly (string | undefined)[] {
+  const path = process.getBuiltinModule('node:path');
+  const [, started] = process.argv;
+  return [import.meta.dirname, ...(started === undefined ? [] : [path.dirname(started)]), process.cwd()];
+}
+
+const warnedStores = new Set<string>();
+
+function warnUnguarded({ name }: Store, reason: string): void {
+  if (warnedStores.has(name)) return;
+  warnedStores.add(name);
+  process.emitWarning(
+    `${name}: leases are not renewed while a node holds the event loop: ${reason}. Work that holds it for longer than a lease is begun again by other workers.`,
+    { code: 'CAIRN_LEASES_UNGUARDED' },
+  );
+}
