@@ -35,6 +35,7 @@ fork_checkpoint     fork           fork         fork    model
 format_workflow     formatWorkflow fmt          -
 get_run             inspect        inspect      read    model
 graph_runs          graph          graph        read    model
+hold_runs           hold           hold         -
 lint_workflow       lint           lint         -
 list_checkpoints    checkpoints    checkpoints      read
 list_questions      inbox          inbox        read    model
@@ -132,6 +133,7 @@ const standsFor: Readonly<Record<string, readonly object[] | string>> = {
   clean_up: 'who administers the store may remove what it holds',
   prune_runs: 'who administers the store may remove what it holds',
   remove_run: 'who administers the store may remove what it holds',
+  hold_runs: 'it keeps a run from going on',
   release_runs: 'it lets a run go on to its questions',
   read_identity: 'it is of the store',
   schedule_runs: 'it starts runs',

@@ -148,6 +148,7 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   });
   await run('schedule', { action: 'remove', target: 'ask' });
   await run('verifyRuns', {});
+  await run('holdRuns', { all: true });
   await run('releaseRuns', { all: true });
   await run('examineStore', {}, { examinePlace: async () => [], openStore: async () => undefined });
   const pieces: string[] = [];

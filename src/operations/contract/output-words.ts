@@ -99,6 +99,7 @@ export const outputWords: Readonly<Record<string, string>> = {
   hasOpenEffect: 'whether its effect has begun and no result is recorded',
   hash: 'hash of what it was given',
   head: 'seq of the newest checkpoint',
+  held: 'the runs that are held now',
   hint: 'what to do next',
   holds: 'what its condition says when it is evaluated again',
   id: 'its id',
