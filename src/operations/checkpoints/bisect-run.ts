@@ -1,5 +1,6 @@
 /** The operation `bisect`: finds the first checkpoint at which a condition holds. */
 import { shown } from '../../state/secrecy/shown-text.ts';
+import { checkpointField } from '../contract/fields.ts';
 import { changePart, listOf, objectOf, text, time, told, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { type Bisection, bisect } from '../../history/explain/bisect.ts';
@@ -19,12 +20,7 @@ export const bisectRun: RoutedOperation<BisectRunInput, BisectRunOutput, History
   details:
     'A condition reads status, input, scratch, artifacts, diagnostics, outputs and failures: has(failures.pay), size(outputs.list) > 3.',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the run, or the checkpoint up to which is looked: RUN, RUN@12, RUN@tag',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField('the run, or the checkpoint up to which is looked: RUN, RUN@12, RUN@tag'),
     when: {
       type: 'text',
       description: 'the condition: scratch.total > 100, failures.size() > 0, status == "failed"',

@@ -1,4 +1,5 @@
 /** The operation `blame`: finds who last wrote each part of a value. */
+import { checkpointField } from '../contract/fields.ts';
 import { anything, listOf, objectOf, position, text, texts, time, told, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { parsePath } from '../../history/read/state-path.ts';
@@ -20,12 +21,7 @@ export const blameValue: RoutedOperation<BlameValueInput, BlameValueOutput, Hist
   summary: 'show which checkpoint, node and attempt last wrote each part of a value',
   details: 'A part is a key, an appended item, or a piece of a text.',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the checkpoint: RUN for the newest, RUN@12, RUN@tag, RUN@head~2 or its id',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField(),
     path: { type: 'text', description: 'the value: scratch.plan', isRequired: true, isPositional: true },
     in: { type: 'text', description: 'of this child run: NODE/NAME, as show tells it' },
   },

@@ -1,8 +1,9 @@
 /** The operation `diff`: compares two checkpoints, or two runs. */
+import { checkpointField } from '../contract/fields.ts';
 import { listOf, nodeRow, objectOf, place, text, texts, told, valueDifference } from '../contract/output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import type { Field, HistoryContext, RoutedOperation } from '../contract/operation.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface DiffCheckpointsInput {
   readonly a: string;
@@ -14,19 +15,12 @@ export interface DiffCheckpointsOutput extends CheckpointDifference {
   readonly b: { readonly runId: string; readonly seq: number };
 }
 
-const side: Field = {
-  type: 'checkpoint',
-  description: 'a checkpoint: RUN for the newest, RUN@12, RUN@tag, RUN@head~2 or its id',
-  isRequired: true,
-  isPositional: true,
-};
-
 export const diffCheckpoints: RoutedOperation<DiffCheckpointsInput, DiffCheckpointsOutput, HistoryContext> = {
   name: 'diff_checkpoints',
   command: 'diff',
   summary: 'show what differs between two checkpoints or runs',
   details: 'Of one run or of two: values, nodes, open questions.',
-  input: { a: side, b: { ...side, description: 'another' } },
+  input: { a: checkpointField(), b: checkpointField('another checkpoint') },
   output: 'the paths that differ, with old and new',
   outputSchema: objectOf(
     {

@@ -1,4 +1,5 @@
 /** The operation `log`: lists the checkpoints of a run, newest first. */
+import { runField } from '../contract/fields.ts';
 import { flag, listOf, logEntry, objectOf, position, text, whole } from '../contract/output-shapes.ts';
 import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { shownStatusOf, toListedRun, takeSome } from '../../history/read/list-runs.ts';
@@ -50,12 +51,7 @@ export const readLog: RoutedOperation<ReadLogInput, ReadLogOutput> = {
   command: 'log',
   summary: 'show the history of a run, newest first',
   input: {
-    run: {
-      type: 'run',
-      description: 'the run; or a checkpoint, to begin with that',
-      isRequired: true,
-      isPositional: true,
-    },
+    run: runField('the run; or a checkpoint, to begin with that'),
     ...pageFields(defaultLimit),
     all: { type: 'flag', description: 'all of it', isLocal: true },
     ancestors: { type: 'flag', description: 'go on past the point where the run was forked' },

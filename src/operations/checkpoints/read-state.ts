@@ -1,4 +1,5 @@
 /** The operation `state`: shows the state of a run at a checkpoint, or a part of it. */
+import { checkpointField } from '../contract/fields.ts';
 import { anything, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
 import type { AgentState } from '../../agents/view/agent-state.ts';
 import type { PipelineCheckpoint } from '../../dialects/dot/view/pipeline-view.ts';
@@ -30,12 +31,7 @@ export const readState: RoutedOperation<ReadStateInput, ReadStateOutput, History
   command: 'state',
   summary: 'show the state of a run at any checkpoint',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the checkpoint: RUN for the newest, RUN@12, RUN@tag, RUN@head~2 or its id',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField(),
     path: { type: 'text', description: 'only this part: scratch.plan.0.title', isPositional: true },
     agent: {
       type: 'text',

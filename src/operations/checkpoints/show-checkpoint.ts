@@ -1,6 +1,7 @@
 /** The operation `show`: shows everything about one checkpoint. */
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { checkpointField } from '../contract/fields.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 import {
   amounts,
@@ -29,12 +30,7 @@ export const showCheckpoint: RoutedOperation<ShowCheckpointInput, ShowCheckpoint
   command: 'show',
   summary: 'show one checkpoint: why it is there, what it recorded and where the run stood',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the checkpoint: its id, RUN@12, RUN@tag, RUN@head~2, or RUN for the newest',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField(),
   },
   output: 'the checkpoint',
   outputSchema: objectOf(

@@ -1,4 +1,5 @@
 /** The operation `tag`: names a checkpoint, or removes a name. */
+import { checkpointField } from '../contract/fields.ts';
 import { objectOf, text, whole } from '../contract/output-shapes.ts';
 import { checkTagName, removeTag, tagCheckpoint as setTag } from '../../history/read/tag-checkpoint.ts';
 import { findCheckpointToChange } from '../runs/find-run.ts';
@@ -22,12 +23,7 @@ export const tagCheckpoint: RoutedOperation<TagCheckpointInput, TagCheckpointOut
   command: 'tag',
   summary: 'name a checkpoint; pruning keeps it',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the checkpoint: RUN@12, RUN or its id',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField(),
     name: {
       type: 'text',
       description: 'the name; RUN@name then means the checkpoint',

@@ -1,6 +1,7 @@
 /** The operation `cancel`: ends a run. Its history stays. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
+import { runField } from '../contract/fields.ts';
 import { objectOf, text } from '../contract/output-shapes.ts';
 import type { CancelOptions } from '../../engine/api.ts';
 import { findRun, findRunToChange, quotedRun } from './find-run.ts';
@@ -29,7 +30,7 @@ export const cancelRun: RoutedOperation<CancelRunInput, CancelRunOutput, WorkCon
   details:
     'running: its process was asked and has yet to end it. cancelling: what follows a cancel is under way. A fork can go on from any of its checkpoints.',
   input: {
-    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
+    run: runField(),
     reason: { type: 'text', description: 'why; the node that follows a cancel is told' },
     by: { type: 'text', description: 'who cancels, for the record', isActor: true },
     force: { type: 'flag', description: 'end it without the node that follows a cancel, or give up on that node' },

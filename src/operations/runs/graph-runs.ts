@@ -1,4 +1,5 @@
 /** The operation `graph`: shows the tree of a run and its forks. */
+import { checkpointField, runField } from '../contract/fields.ts';
 import {
   anything,
   definition,
@@ -29,7 +30,7 @@ export const graphRuns: RoutedOperation<GraphRunsInput, GraphRunsOutput, History
   summary: 'show the tree of a run and its forks: where each left, and with what',
   details: 'Each run comes before its forks.',
   input: {
-    run: { type: 'run', description: 'the run, by id or its beginning', isRequired: true, isPositional: true },
+    run: runField('the run, by id or its beginning'),
   },
   output: 'the runs, each before its forks',
   outputSchema: objectOf({
@@ -81,12 +82,7 @@ export const readRunStructure: RoutedOperation<ReadRunStructureInput, ReadRunStr
   name: 'read_structure',
   summary: 'show the graph that a run had at a checkpoint, as data',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the run, or a checkpoint of it: RUN, RUN@12, RUN@tag',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField('the run, or a checkpoint of it: RUN, RUN@12, RUN@tag'),
   },
   output: 'the graph: its nodes and edges',
   outputSchema: objectOf({ runId: text, seq: whole, graphId: text, structure: definition }),

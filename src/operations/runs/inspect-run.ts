@@ -1,4 +1,5 @@
 /** Shows where a run stands, without advancing it. */
+import { runField } from '../contract/fields.ts';
 import {
   amounts,
   anything,
@@ -69,7 +70,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
   summary: 'tell where a run stands',
   details:
     'Nothing is advanced by it. stopped: its process died, and a resume goes on with it. queued: nobody has taken it up yet.',
-  input: { run: { type: 'run', description: 'the run', isRequired: true, isPositional: true } },
+  input: { run: runField() },
   output: 'where it stands, what came of it, what it waits for',
   outputSchema: objectOf(
     {

@@ -1,4 +1,5 @@
 /** `post-mortem`: what happened in a run. */
+import { checkpointField } from '../contract/fields.ts';
 import {
   amounts,
   anything,
@@ -118,12 +119,7 @@ export const postMortem: RoutedOperation<PostMortemInput, PostMortemOutput, Hist
   command: 'post-mortem',
   summary: 'tell what happened in a run: every node, why it led where it did, questions, failures, costs',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the run, or the checkpoint up to which is told: RUN, RUN@12, RUN@tag',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField('the run, or the checkpoint up to which is told: RUN, RUN@12, RUN@tag'),
     picture: { type: 'flag', description: 'with the graph as SVG, coloured by what happened', isForEyes: true },
     limit: {
       type: 'integer',

@@ -1,4 +1,5 @@
 /** The operation `preview`: says what a resume or a fork would do. Both may name a preview, and are refused if it says otherwise by now. */
+import { checkpointField, exportField } from '../contract/fields.ts';
 import { amounts, flag, listOf, objectOf, position, text, texts, whole } from '../contract/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
 import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost.ts';
@@ -57,12 +58,7 @@ export interface PreviewRunOutput extends CheckpointRef {
 }
 
 export const branchFields: FieldsOf<BranchInput> = {
-  checkpoint: {
-    type: 'checkpoint',
-    description: 'the checkpoint: RUN, RUN@12, RUN@tag, RUN@head~2 or its id',
-    isRequired: true,
-    isPositional: true,
-  },
+  checkpoint: checkpointField(),
   set: {
     type: 'assignments',
     description: 'change the state: a path under input, scratch, artifacts, diagnostics, or outputs.NODE',
@@ -70,7 +66,7 @@ export const branchFields: FieldsOf<BranchInput> = {
   answer: { type: 'answers', description: 'answer otherwise: a wait, its node or its name, and the answer' },
   by: { type: 'text', description: 'who answers, for the record', isActor: true },
   file: { type: 'text', description: 'go on under the graph of this file', isLocal: true },
-  export: { type: 'text', description: 'the name of the export in that module', isLocal: true },
+  export: exportField,
   rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
   leaveOutAdded: {
     type: 'flag',

@@ -1,4 +1,5 @@
 /** The operation `rm`: removes a run and everything that belongs to it. */
+import { runField } from '../contract/fields.ts';
 import { objectOf, texts, whole } from '../contract/output-shapes.ts';
 import { removeRun as remove, type RemovedRuns } from '../../history/retention/remove-run.ts';
 import { findRunToChange } from './find-run.ts';
@@ -15,7 +16,7 @@ export const removeRun: RoutedOperation<RemoveRunInput, RemovedRuns, HistoryCont
   command: 'rm',
   summary: 'remove a run with its history',
   input: {
-    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
+    run: runField(),
     withForks: { type: 'flag', description: 'remove the runs forked from it too' },
     dryRun: { type: 'flag', description: 'say what would go, and leave it' },
   },

@@ -1,4 +1,5 @@
 /** The operation `resume`: goes on with a run that is paused, has failed, or whose process is dead. */
+import { exportField, runField } from '../contract/fields.ts';
 import { standing } from '../contract/output-shapes.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { metaOf } from '../../engine/commands/find-graph.ts';
@@ -60,22 +61,13 @@ export const resumeRun: RoutedOperation<ResumeRunInput, RunStanding, WorkContext
   command: 'resume',
   summary: 'go on with a run: after an answer, a failure or a crash',
   input: {
-    run: {
-      type: 'run',
-      description: 'the run; or a checkpoint of it: a fork goes on from one that is not the newest',
-      isRequired: true,
-      isPositional: true,
-    },
+    run: runField('the run; or a checkpoint of it: a fork goes on from one that is not the newest'),
     file: {
       type: 'text',
       description: 'take the graph from this file, not the one the run was started with',
       isLocal: true,
     },
-    export: {
-      type: 'text',
-      description: 'the name of the export, if the file is a module with several graphs',
-      isLocal: true,
-    },
+    export: exportField,
     leaveOutAdded: {
       type: 'flag',
       description: 'go on though effects were added where the run is past: they never run',

@@ -5,6 +5,7 @@ import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import { isOfOrigin } from '../../history/stored/run-ids.ts';
 import type { RunRow } from '../../ports/store.ts';
+import { exportField } from '../contract/fields.ts';
 import { anything, flag, listOf, objectOf, text, texts, time, told } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 import { findRun, quotedRun } from './find-run.ts';
@@ -141,7 +142,7 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
       choices: ['skip', 'last', 'all'],
     },
     limit: { type: 'integer', description: 'the most that --missed all starts at once', default: 100, min: 1 },
-    export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
+    export: exportField,
     replaces: { type: 'flag', description: 'take the place of a schedule of this name with other settings' },
   },
   output: 'the schedules',

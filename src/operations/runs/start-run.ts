@@ -1,4 +1,5 @@
 /** The operation `run`: starts a graph and, by default, follows it until it ends or pauses. */
+import { exportField } from '../contract/fields.ts';
 import { started } from '../contract/output-shapes.ts';
 import type { StartOptions } from '../../engine/api.ts';
 import type { Amounts } from '../../graph/amounts.ts';
@@ -34,7 +35,7 @@ const input: FieldsOf<StartRunInput> = {
     isRequired: true,
     isPositional: true,
   },
-  export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
+  export: exportField,
   input: { type: 'value', description: 'what the graph is given' },
   runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
   detach: { type: 'flag', description: 'only record the run; do not stay with it', isLocal: true },

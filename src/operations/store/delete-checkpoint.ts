@@ -1,4 +1,5 @@
 /** Removes one checkpoint. The newest is removed with its whole run; another is combined with the one after it (C8). */
+import { checkpointField } from '../contract/fields.ts';
 import { objectOf, oneOf, text } from '../contract/output-shapes.ts';
 import { findCheckpointToChange } from '../runs/find-run.ts';
 import { removeCheckpoint, type RemovedCheckpoint } from '../../history/retention/remove-checkpoint.ts';
@@ -13,7 +14,7 @@ export const deleteCheckpoint: Operation<DeleteCheckpointInput, RemovedCheckpoin
   name: 'delete_checkpoint',
   summary: 'remove a checkpoint that nothing needs; the newest of a run removes the run',
   input: {
-    checkpoint: { type: 'checkpoint', description: 'the checkpoint', isRequired: true, isPositional: true },
+    checkpoint: checkpointField(),
   },
   output: 'what was removed',
   outputSchema: objectOf({ checkpointId: text, runId: text, removed: oneOf('run', 'checkpoint') }),

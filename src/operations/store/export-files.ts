@@ -1,4 +1,5 @@
 /** `export --files`: a run as a folder of files. */
+import { checkpointField } from '../contract/fields.ts';
 import { objectOf, text, whole } from '../contract/output-shapes.ts';
 import { resolveReference, type ResolvedReference } from '../../history/read/tag-checkpoint.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
@@ -24,12 +25,7 @@ export const exportFiles: Operation<ExportFilesInput, ExportFilesOutput, FilesCo
   name: 'export_files',
   summary: 'write a run as a folder of files, to be read',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the run, or a checkpoint of it',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField('the run, or a checkpoint of it'),
     files: { type: 'text', description: 'the folder', isRequired: true },
   },
   output: 'what was written',

@@ -1,4 +1,5 @@
 /** The operations `export` and `import`: move or copy a run between stores as lines of text (H4). */
+import { checkpointField } from '../contract/fields.ts';
 import { flag, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
 import { readGraphText } from '../../engine/commands/find-graph.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
@@ -32,12 +33,7 @@ export const exportRun: Operation<ExportRunInput, ExportReport, ExportContext> =
   command: 'export',
   summary: 'write a run with its history as text, to keep or to move it',
   input: {
-    checkpoint: {
-      type: 'checkpoint',
-      description: 'the run; or a checkpoint, to export no more than what led to it',
-      isRequired: true,
-      isPositional: true,
-    },
+    checkpoint: checkpointField('the run; or a checkpoint, to export no more than what led to it'),
     move: { type: 'flag', description: 'close the run here, so that it goes on only where it is imported' },
     masked: {
       type: 'flag',

@@ -1,4 +1,5 @@
 /** The operation `answer`: answers an open question. */
+import { runField } from '../contract/fields.ts';
 import { anything, objectOf, text, wait } from '../contract/output-shapes.ts';
 import { giveAnswers, type AnsweredWait } from './give-answers.ts';
 import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
@@ -21,7 +22,7 @@ export const answerWait: RoutedOperation<AnswerWaitInput, AnswerWaitOutput, Work
   command: 'answer',
   summary: 'answer an open question of a run',
   input: {
-    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
+    run: runField(),
     wait: {
       type: 'text',
       description: 'the question: its id, the beginning of it, its node or its name; needed if several are open',

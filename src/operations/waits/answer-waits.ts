@@ -1,4 +1,5 @@
 /** Answers several open questions of a run, all or none. */
+import { runField } from '../contract/fields.ts';
 import { anything, listOf, objectOf, text, wait } from '../contract/output-shapes.ts';
 import { giveAnswers, type AnsweredWait } from './give-answers.ts';
 import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
@@ -21,7 +22,7 @@ export const answerWaits: RoutedOperation<AnswerWaitsInput, AnswerWaitsOutput, W
   name: 'answer_questions',
   summary: 'answer several open questions of a run, all of them or none',
   input: {
-    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
+    run: runField(),
     answers: { type: 'answers', description: 'a wait, its node or its name, and the answer', isRequired: true },
     by: { type: 'text', description: 'who answers, for the record', isActor: true },
   },

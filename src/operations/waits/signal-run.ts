@@ -1,4 +1,5 @@
 /** The operation `signal`: sends a run a signal that it waits for now or later (W5). */
+import { runField } from '../contract/fields.ts';
 import { objectOf, text } from '../contract/output-shapes.ts';
 import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 import { findRunToChange } from '../runs/find-run.ts';
@@ -26,7 +27,7 @@ export const signalRun: RoutedOperation<SignalRunInput, SignalRunOutput, WorkCon
   summary: 'send a run a signal that it waits for, or will',
   details: 'A paused run goes on with it when it is resumed, or when a worker takes it up.',
   input: {
-    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
+    run: runField(),
     name: { type: 'text', description: 'the name of the signal', isRequired: true, isPositional: true },
     value: { type: 'value', description: 'what it says; default null', isPositional: true },
     id: { type: 'text', description: 'an id: sent twice under one id, it is one signal' },

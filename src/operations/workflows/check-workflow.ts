@@ -1,4 +1,5 @@
 /** The operations `check` and `plan`: report what a workflow text would do, and everything wrong with it. Nothing is run. */
+import { exportField } from '../contract/fields.ts';
 import { flag, listOf, objectOf, violation, workflow } from '../contract/output-shapes.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { describeGraph } from './describe-graph.ts';
@@ -51,7 +52,7 @@ export const planWorkflow: Operation<PlanWorkflowInput, WorkflowDescription, Wor
       isRequired: true,
       isPositional: true,
     },
-    export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
+    export: exportField,
   },
   output: 'the workflow',
   outputSchema: workflow,

@@ -2,6 +2,7 @@
 import type { WrittenDialect } from '../../dialects/convert/convert-text.ts';
 import type { ConversionNote } from '../../dialects/convert/outline/outline.ts';
 import { CairnError } from '../../errors.ts';
+import { exportField } from '../contract/fields.ts';
 import { definition, listOf, objectOf, oneOf, text, whole } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 
@@ -41,7 +42,7 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOut
     text: { type: 'text', description: 'the workflow; default: source is a module that exports a graph' },
     to: { type: 'text', description: 'what is written', isRequired: true, choices: ['yaml', 'dot', 'cairn'] },
     strict: { type: 'flag', description: 'refuse if anything is lost' },
-    export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
+    export: exportField,
   },
   output: 'the text, and what does not carry over',
   outputSchema: objectOf(

@@ -4,6 +4,7 @@ import { dialectOf } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { lintGraph } from '../../graph/lint/lint-graph.ts';
+import { exportField } from '../contract/fields.ts';
 import type { FieldsOf, Operation, WorkContext } from '../contract/operation.ts';
 import { definition, flag, listOf, objectOf, violation } from '../contract/output-shapes.ts';
 
@@ -40,7 +41,7 @@ export const lintWorkflow: Operation<LintWorkflowInput, LintWorkflowOutput, Work
   input: {
     source: fields.source,
     text: { type: 'text', description: 'the workflow; default: source is a module that exports a graph' },
-    export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
+    export: exportField,
   },
   output: 'its faults, each with severity, place and fix',
   outputSchema: objectOf({ isValid: flag, violations: listOf(violation) }),
