@@ -188,8 +188,10 @@ export function begin(core: RunCore, activation: Activation): void {
   if (node.checkpoint === 'before' || node.checkpoint === 'both') draft.mustCommit ||= draft.isPending;
   if (isEffect(node)) {
     const announced = announceHere(core, new NodeEffort(activation), activation.attempt);
-    activation.withdraw = () => withdraw(core, announced);
-    activation.isLate = () => isLate(core, announced);
+    const takeBack = (): void => withdraw(core, announced);
+    activation.withdraw = takeBack;
+    const isOld = (): boolean => isLate(core, announced);
+    activation.isLate = isOld;
     draft.mustCommit = true;
     agenda.gates.push(activation);
   } else if (node.effect === 'human' && draft.isPending && !activation.isResumed) {
