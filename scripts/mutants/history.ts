@@ -3,6 +3,13 @@ import type { Mutant } from './mutant.ts';
 
 export const historyMutants: readonly Mutant[] = [
   {
+    name: 'a run has other keys in each trial of the crash kit',
+    file: 'src/testing/crash-kit/process-life.ts',
+    old: "method === 'admitRun' ? [await bornAlike(args[0] as Admission)] : args",
+    new: 'args',
+    tests: ['src/testing/crash-kit/crash-everywhere.test.ts'],
+  },
+  {
     name: 'a restored run is not held',
     file: 'src/history/retention/held-runs.ts',
     old: '  if (!isHeld(run)) await hold(store, run);\n',

@@ -74,7 +74,12 @@ export function birthOf(ids: Pick<Ids, 'random'>, at: number): string {
  * The seed of a new run. It includes a check value, because a damaged seed would send effects again under other keys.
  * @param birth - tells the run from others that had its id before
  */
-export async function makeKeySeed(store: Store, tenant: string, runId: string, birth: string): Promise<string> {
+export async function makeKeySeed(
+  store: Pick<Store, 'readIdentity'>,
+  tenant: string,
+  runId: string,
+  birth: string,
+): Promise<string> {
   const seed = hashParts(['key seed', await store.readIdentity(), tenant, runId, birth]);
   return `${seed}.${checkOf(seed)}`;
 }

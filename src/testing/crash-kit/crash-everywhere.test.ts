@@ -82,6 +82,22 @@ test('P2 an effect that does not go through the oracle is a point to be killed a
   expect(happened).toBe(2);
 });
 
+test('X1 a run sends the same keys in each trial, also when it is killed before it was begun', async () => {
+  const keys = new Set<string>();
+  const send = ({ idempotencyKey: key }: { readonly idempotencyKey: string }): string => {
+    keys.add(key);
+    return key;
+  };
+  const nodes = () => ({
+    pay: functionNode(send, { effectClass: 'external' }),
+    step: functionNode((ctx) => ctx.step('s', { effect: 'write' }, send)),
+  });
+  const report = await crashEverywhere({ graph: () => chain(nodes()), input: {} }, { open });
+  expect(report.trials).toBeGreaterThan(8);
+  expect(report.faults).toEqual([]);
+  expect(keys.size).toBe(2);
+});
+
 const killAfterCall = (points: readonly CrashPoint[]): readonly (readonly CrashPoint[])[] =>
   points.filter(({ kind, when }) => kind === 'call' && when === 'after').map((point) => [point]);
 

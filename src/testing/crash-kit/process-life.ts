@@ -1,7 +1,8 @@
 /** One process under test: what a graph's functions see of it, and how it is killed. */
 import { ProcessKilled, type EffectEntry, type EffectOracle, type CrashUsers } from './find-effect-faults.ts';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Commit, Store } from '../../ports/store.ts';
+import { makeKeySeed, metaOf } from '../../history/stored/stored-meta.ts';
+import type { Admission, Commit, Store } from '../../ports/store.ts';
 import { storeMethods, type StoreMethod } from '../faulty-store.ts';
 import type { Limits } from '../../engine/limits.ts';
 import type { GraphOrRunnable } from '../../graph/runnable-graph.ts';
@@ -240,6 +241,17 @@ async function mortalCall(
   return reply.value;
 }
 
+/** Every trial has a store of its own. All return the same identity, so that idempotency keys can be compared between trials. */
+const trialIdentity: Pick<Store, 'readIdentity'> = { readIdentity: () => Promise.resolve('crash kit') };
+
+/** For the same reason a run of this id is the same run in every trial: its keys do not depend on when and where it was begun. */
+async function bornAlike(admission: Admission): Promise<Admission> {
+  const meta = metaOf(admission);
+  if (meta.keySeed === undefined) return admission;
+  const keySeed = await makeKeySeed(trialIdentity, admission.tenant, admission.runId, 'in a trial');
+  return { ...admission, meta: new TextEncoder().encode(JSON.stringify({ ...meta, keySeed })) };
+}
+
 /**
  * Wraps a store for one process. @param work - called with each call, which may take real time. @param onCommit - called with commits that
  * the store acknowledged
@@ -254,7 +266,8 @@ export function mortalStore(
     (method: StoreMethod): Call =>
     (...args) =>
       mortalCall(writes.has(method), life, work, async () => {
-        const reply = await (store[method] as Call)(...args);
+        const given = method === 'admitRun' ? [await bornAlike(args[0] as Admission)] : args;
+        const reply = await (store[method] as Call)(...given);
         if (method === 'commit') onCommit(args[0] as Commit);
         return reply;
       });
@@ -262,8 +275,7 @@ export function mortalStore(
     name: store.name,
     capabilities: store.capabilities,
     ...Object.fromEntries(storeMethods.map((method) => [method, wrap(method)])),
-    // Every trial has a store of its own. All return the same identity, so that idempotency keys can be compared between trials.
-    readIdentity: () => (life.isDead ? never() : Promise.resolve('crash kit')),
+    readIdentity: () => (life.isDead ? never() : trialIdentity.readIdentity()),
     ...(store.watch && {
       watch: (tenant: string, wake: () => void) => store.watch?.(tenant, () => void (life.isDead || wake())),
     }),
