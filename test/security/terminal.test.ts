@@ -4,9 +4,14 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import emulator from '@xterm/headless';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
+import { createDefaultEngine } from '../../src/app/default-engine.ts';
+import { createSystemIds } from '../../src/app/process/process-ids.ts';
+import type { CompiledGraph } from '../../src/index.ts';
+import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { forTerminal, printable } from '../../src/operations/format/terminal.ts';
 import { openFolder, type Folder } from '../cli/cairn.ts';
 import { hasTerminals, inTerminal } from '../cli/terminal.ts';
@@ -89,18 +94,29 @@ test.runIf(hasTerminals)(
 
 const id = `r${hostile}`;
 
+/** A run that an earlier version began, which took such ids, and whose question is answered. */
+async function leaveRun(folder: Folder, runId: string): Promise<void> {
+  const { graph } = (await import(pathToFileURL(join(folder.path, 'hostile.ts')).href)) as { graph: CompiledGraph };
+  const store = openSqliteStore({ path: join(folder.path, 'runs.db') });
+  const ids = { ...createSystemIds(), createRunId: () => runId };
+  const engine = createDefaultEngine({ store, ids });
+  const { waits } = await (await engine.start(graph.graph, {})).result();
+  await engine.answer(runId, waits[0]?.waitId ?? '', 'a', { stays: true });
+  await engine.close();
+  await store.close();
+}
+
 test.each([
   ['mcp', ['--http', '0'], /listening at/],
   ['serve', ['--http', '0'], /Serving/],
-  ['worker', [], /Working on/],
+  ['worker', ['--store', 'sqlite:runs.db'], /Working on/],
 ] as const)(
   'escapes: cairn %s says at the start what a configuration of the folder grants, as a terminal may have it',
   async (name, options, isUp) => {
     const folder = openHostile();
     folder.write('cairn.config.json', JSON.stringify({ allow: ['inline', `fs=/tmp/${hostile}`] }));
     if (name === 'worker') {
-      folder.cairn('run', 'hostile.ts', '--run-id', id);
-      folder.cairn('answer', id, 'a');
+      await leaveRun(folder, id);
     }
     const child = folder.start(name, ...options, ...(name === 'mcp' ? [] : ['--modules', 'hostile.ts']));
     let lines = '';

@@ -18,7 +18,7 @@ import type {
   SpanParts,
   TraceSpan,
 } from '../../graph/contracts/contracts.ts';
-import { nameOfStepKey, passKey, recordedStep, upcomingKey } from '../visit-records/finish-step.ts';
+import { isOnRecord, nameOfStepKey, passKey, recordedStep, upcomingKey } from '../visit-records/finish-step.ts';
 import type { NodeRecord, DrawnKind, DrawnValue } from '../../state/tree.ts';
 import { ensureSteps } from '../visit-records/step-record.ts';
 import type { Amounts } from '../../graph/amounts.ts';
@@ -237,6 +237,13 @@ export class Context implements NodeContext {
     guardCall(this.#activation, this.#generation, call);
   }
 
+  /** A name as it is recorded: with secrets masked, unless a call is on record under it from before the run knew them. */
+  #recorded(name: string): string {
+    const { mask } = this.#core.secrets;
+    if (mask === undefined || typeof name !== 'string') return name;
+    return isOnRecord(this.#activation, name) ? name : mask.text(name);
+  }
+
   /** Makes a call, unless its attempt or the run is over here. */
   async #call<T>(call: string, make: () => Promise<T>): Promise<T> {
     this.#guard(call);
@@ -245,16 +252,22 @@ export class Context implements NodeContext {
   }
 
   step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
-    return this.#call('step', () => runStep(this.#core, this.#activation, name, options, fn, this.#onWaiting));
+    return this.#call('step', () =>
+      runStep(this.#core, this.#activation, this.#recorded(name), options, fn, this.#onWaiting),
+    );
   }
   ask<const Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
     return this.#call('ask', async () => {
       // The answer was checked against the question when it was accepted.
-      return (await ask(this.#core, this.#activation, question, this.#onWaiting)) as AnswerTo<Q>;
+      const { name } = question;
+      const named = name === undefined ? question : { ...question, name: this.#recorded(name) };
+      return (await ask(this.#core, this.#activation, named, this.#onWaiting)) as AnswerTo<Q>;
     });
   }
   sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
-    return this.#call('sleepUntil', () => sleepUntil(this.#core, this.#activation, time, name, this.#onWaiting));
+    return this.#call('sleepUntil', () =>
+      sleepUntil(this.#core, this.#activation, time, this.#recorded(name), this.#onWaiting),
+    );
   }
   receive<Value>(signal: string, options: ReceiveOptions<Value> = {}): Promise<Value> {
     // Without a schema the type is unknown, as the contract says.
@@ -273,10 +286,10 @@ export class Context implements NodeContext {
     return readRetired(this.#activation, this.#generation);
   }
   append(list: string, items: readonly unknown[]): Promise<void> {
-    return this.#call('append', () => append(this.#core, this.#activation, list, items));
+    return this.#call('append', () => append(this.#core, this.#activation, this.#recorded(list), items));
   }
   list(name: string): readonly unknown[] {
-    return listOf(this.#activation, name);
+    return listOf(this.#activation, this.#recorded(name));
   }
   run(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildResult> {
     return this.#call('run', async () => {
@@ -297,7 +310,7 @@ export class Context implements NodeContext {
       });
     const call = { graph: found, input, entry };
     return startChild(this.#core, this.#activation, call, {
-      name,
+      name: this.#recorded(name),
       onWaiting: this.#onWaiting,
       isOrdered: this.#isOrdered,
     });
@@ -323,7 +336,7 @@ export class Context implements NodeContext {
   emit(event: unknown, options: EmitOptions = {}): void {
     if (options.recorded === true) {
       this.#guard('emit');
-      return emitRecorded(this.#core, this.#activation, options.name ?? 'event', event);
+      return emitRecorded(this.#core, this.#activation, this.#recorded(options.name ?? 'event'), event);
     }
     const { mask } = this.#core.secrets;
     this.#core.loop.publishLive('emitted', this.#activation, mask === undefined ? event : mask.all(event));

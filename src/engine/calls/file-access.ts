@@ -2,6 +2,7 @@
 import { FileRef } from '../../graph/file-ref.ts';
 import type { FileAccess } from '../../graph/contracts/contracts.ts';
 import type { BlobOwner } from '../../ports/blobs.ts';
+import { maskedFile } from '../../state/values/admit.ts';
 import type { RunSecrets } from '../live-run/committer.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 
@@ -13,9 +14,11 @@ export function accessFiles(
 ): FileAccess {
   return {
     async put(content, { name, type = 'application/octet-stream' }) {
-      const bytes = secrets?.mask?.bytes(content) ?? content;
+      const mask = secrets?.mask;
+      const bytes = mask?.bytes(content) ?? content;
       const hash = await blobs.put(owner, bytes);
-      return new FileRef({ hash, name, type, sizeBytes: bytes.byteLength });
+      const file = new FileRef({ hash, name, type, sizeBytes: bytes.byteLength });
+      return mask === undefined ? file : maskedFile(mask, file);
     },
     get: ({ hash }) => blobs.get(owner.tenant, hash),
   };

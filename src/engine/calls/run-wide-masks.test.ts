@@ -78,6 +78,26 @@ test.each<[string, (ctx: NodeContext) => unknown]>([
       return 'x';
     },
   ],
+  [
+    'the code and the name of an error, and of its cause',
+    () => {
+      const cause = Object.assign(new Error('x'), { name: `Error of ${long}`, code: long });
+      throw Object.assign(new NodeFailure('refused', { code: long, cause }), { name: long });
+    },
+  ],
+  [
+    'names: of steps, lists, events, child runs, files and their types',
+    async (ctx) => {
+      await ctx.step(`pay ${long}`, { effect: 'write' }, () => 1);
+      await ctx.append(`log ${long}`, [1]);
+      ctx.emit({ at: 1 }, { name: `sent ${long}`, recorded: true });
+      await ctx.run(graphOf('child', [node('c', 'pure', () => 1)], edges('> c', 'c >')), {}, { name: `run ${long}` });
+      await ctx.step(`pay ${long}`, { effect: 'write' }, () => 2);
+      return ctx.files.put(Buffer.from('x'), { name: `${long}.txt`, type: `text/x; p=${long}` });
+    },
+  ],
+  ['the name of a question', (ctx) => ctx.ask({ name: `ask ${long}`, prompt: '?' })],
+  ['the name of a sleep', (ctx) => ctx.sleepUntil(4e12, `until ${long}`)],
   ['a question', (ctx) => ctx.ask({ prompt: `Is it ${long}?`, metadata: { long }, choices: [long, 'no'] })],
 ])(
   'N6.4 a secret of 8 or more characters is masked in %s of another node, and in nothing that is stored',
@@ -111,6 +131,25 @@ test('N6.4 events that last no longer than the run are masked too', async () => 
   for await (const event of handle.events({ live: true })) seen.push(event);
   expect(seen.find(({ type }) => type === 'emitted')).toMatchObject({ detail: { kind: 'log', text: `<${masked}>` } });
   expect(JSON.stringify(seen)).not.toContain('42');
+});
+
+test('N6.4 names of spans are masked', async () => {
+  const names: string[] = [];
+  const telemetry = {
+    startSpan: (name: string) => {
+      names.push(name);
+      return { end: () => undefined };
+    },
+    count: () => undefined,
+  };
+  const bench = createBench({ secrets, telemetry });
+  const graph = after('b', (ctx) => {
+    ctx.trace(`outer ${long}`)?.trace(`inner ${long}`)?.end();
+    return 'x';
+  });
+  await runToRest(bench.engine, graph, {}, 'r');
+  expect(names).toEqual(expect.arrayContaining([`outer ${masked}`, `inner ${masked}`]));
+  expect(names.join()).not.toContain(long);
 });
 
 test('N6.4 answers and signals that hold one are masked when the run takes them', async () => {
@@ -194,6 +233,39 @@ test('N6.4 a run that is killed at any commit ends as one that is not: the same 
     const { status, state } = await resumeToRest(afterCrash(killed), 'r', leaking(effects));
     expect([commits, status, state.outputs]).toEqual([commits, 'completed', undisturbed.state.outputs]);
     expect([commits, [...new Set(effects)]]).toEqual([commits, whole]);
+  }
+});
+
+test('N6.4 a call that was recorded under a name before the run knew the secret in it is found there, whenever the run is killed', async () => {
+  const early = (effects: string[]): Graph =>
+    graphOf(
+      'g',
+      [
+        node('a', 'read', async (ctx) => {
+          for (const part of ['before', 'after']) {
+            await ctx.step(`pay ${long}`, { effect: 'write', idempotent: true }, ({ idempotencyKey }) =>
+              effects.push(idempotencyKey),
+            );
+            await ctx.append(`log ${long}`, [part]);
+            if (part === 'before') await ctx.secrets.get('LONG');
+          }
+          return ctx.list(`log ${long}`);
+        }),
+      ],
+      edges('> a', 'a >'),
+    );
+  const whole: string[] = [];
+  const bench = createBench({ secrets });
+  expect((await runToRest(bench.engine, early(whole), {}, 'r')).state.outputs['a']).toEqual(['before', 'after']);
+  const { head } = await rowOf(bench, 'r');
+  for (let commits = 0; commits < head; commits += 1) {
+    const killed = createBench({ secrets });
+    const effects: string[] = [];
+    const start = dyingEngine(killed, commits).start(early(effects), {}, { runId: 'r' });
+    await settleDown();
+    await start;
+    const { state } = await resumeToRest(afterCrash(killed), 'r', early(effects));
+    expect([commits, state.outputs['a'], [...new Set(effects)]]).toEqual([commits, ['before', 'after'], whole]);
   }
 });
 

@@ -317,9 +317,9 @@ export function errorSummary(
   error: unknown,
 ): { readonly code: string; readonly message: string } {
   const thrown = asError(error);
-  const message = reasonOf(thrown);
+  const shown = (text: string): string => secrets.mask?.text(text) ?? text;
   return {
-    code: codeOf(thrown).code ?? 'NODE_FAILED',
-    message: (secrets.mask?.text(message) ?? message).slice(0, 500),
+    code: shown(codeOf(thrown).code ?? 'NODE_FAILED'),
+    message: shown(reasonOf(thrown)).slice(0, 500),
   };
 }

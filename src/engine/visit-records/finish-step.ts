@@ -160,6 +160,13 @@ export function upcomingKey(activation: Activation, name: string): string {
   return callKey(name, countedCalls(activation, name) + 1);
 }
 
+/** Whether the next call with this name is on record already, as a step, a wait or a child run; or a list of this name. */
+export function isOnRecord(activation: Activation, name: string): boolean {
+  const { steps = {}, children = {}, lists = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
+  const key = upcomingKey(activation, name);
+  return Object.hasOwn(steps, key) || Object.hasOwn(children, key) || Object.hasOwn(lists, name);
+}
+
 /** Number of calls with this name that this attempt has made, those that were retired before it among them. */
 function countedCalls(activation: Activation, name: string): number {
   return activation.ordinals?.get(name) ?? retiredCalls(activation, name);

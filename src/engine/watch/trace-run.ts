@@ -40,7 +40,7 @@ export class AttemptTrace {
   begin(name: string, parts: SpanParts, secrets: RunSecrets, parent: Span | undefined): TraceSpan | undefined {
     const span = quietly(() => {
       const attributes = this.spanAttributes(parts, secrets.mask);
-      return this.#telemetry.startSpan(name, { ...this.#about, ...attributes }, parent);
+      return this.#telemetry.startSpan(secrets.mask?.text(name) ?? name, { ...this.#about, ...attributes }, parent);
     });
     if (span === undefined) return undefined;
     const begun = new CodeSpan(this, span, secrets);

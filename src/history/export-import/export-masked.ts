@@ -4,6 +4,7 @@ import type { Schedule } from '../../ports/schedule.ts';
 import type { MessageRow, StoredStatus, WaitRow, RunRow, Store, RunKey } from '../../ports/store.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { shown } from '../../state/secrecy/shown-text.ts';
+import { maskWellKnownIn } from '../../state/secrecy/well-known.ts';
 import { encodeValue, reviveValue } from '../../state/values/codec.ts';
 import { readHistory } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
@@ -144,7 +145,7 @@ export async function* exportMasked(
 }
 
 function lineOf(line: object): string {
-  return `${encodeValue(shown(line))}\n`;
+  return `${JSON.stringify(maskWellKnownIn(JSON.parse(encodeValue(shown(line)))))}\n`;
 }
 
 // The state of an imported run, built from its checkpoints. The index rows are derived from it and not from the export's header, which no

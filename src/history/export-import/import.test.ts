@@ -5,6 +5,7 @@ import { CairnError } from '../../errors.ts';
 import { runKeyOf, sealBody } from '../stored/checkpoint.ts';
 import { toHex } from '../stored/messages.ts';
 import { exportRun } from './export.ts';
+import { exportMasked } from './export-masked.ts';
 import { importRun } from './import.ts';
 import { verifyRun } from '../verify/verify.ts';
 import { pruneRun } from '../retention/prune.ts';
@@ -223,4 +224,43 @@ test('H4 whatever stands in a place of an export, an import ends in a run or in 
         )) as readonly unknown[]
       )[0],
     ).toBe('string');
+});
+
+test('H4 a line may come in any pieces, and a long one costs what its length is', async () => {
+  const lines = await linesOf(await writeSteps(3));
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  for (const size of [1, 7, text.length]) {
+    const { store, blobs } = new ModelHistory();
+    const pieces = async function* (): AsyncGenerator<string> {
+      for (let at = 0; at < text.length; at += size) yield text.slice(at, at + size);
+    };
+    expect(await importRun(store, blobs, pieces(), { tenant, workerId: 'importer', as: 'move' })).toMatchObject({
+      runId: 'r',
+      checkpoints: 4,
+    });
+  }
+  // Joined anew with each piece, these would be copied 20,000 times.
+  const long = async function* (): AsyncGenerator<string> {
+    for (let count = 0; count < 20_000; count += 1) yield 'x'.repeat(1_000);
+  };
+  const { store, blobs } = new ModelHistory();
+  await expect(importRun(store, blobs, long(), { tenant, workerId: 'importer', as: 'move' })).rejects.toMatchObject({
+    code: 'INPUT_INVALID',
+  });
+});
+
+test('H4.1 a masked export holds no secret in the forms in which they are usually written, in values, names and causes', async () => {
+  const planted = 'hunter2planted';
+  const history = new ModelHistory();
+  const run = await history.start('r');
+  const scratch = (key: string): string[] => ['frame', 'channels', 'scratch', key];
+  await run.commit([
+    ['s', scratch('note'), `curl -H "Authorization: Bearer ${planted}" https://ann:${planted}@example.org`],
+    ['s', scratch(`DB_PASSWORD=${planted}`), [`--token=${planted}`, { deep: `export API_KEY=${planted}` }]],
+  ]);
+  const pieces: string[] = [];
+  for await (const piece of exportMasked(history.store, history.blobs, await run.row())) pieces.push(piece);
+  expect(pieces.join('')).toContain('Authorization: Bearer [redacted]');
+  expect(pieces.join('')).not.toContain(planted);
+  expect(pieces.map((line) => JSON.parse(line) as unknown)).toHaveLength(4);
 });

@@ -88,15 +88,33 @@ export async function importRun(
   }
 }
 
-/** Turns pieces of text into lines, wherever the pieces were cut. */
+/** Longer lines are those of no export: the longest text that a process can hold, and a value or a blob is less. */
+const longestLine = 500_000_000;
+
+/**
+ * Turns pieces of text into lines, wherever the pieces were cut. Pieces are kept as they are until their line ends, so that a long line
+ * costs what its length is. @throws INPUT_INVALID a line is longer than any of an export
+ */
 async function* splitLines(pieces: AsyncIterable<string>): AsyncGenerator<string> {
-  let rest = '';
+  let kept: string[] = [];
+  let length = 0;
+  let number = 1;
   for await (const piece of pieces) {
-    const lines = (rest + piece).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines.filter((line) => line !== '');
+    let start = 0;
+    for (let end = piece.indexOf('\n'); end !== -1; end = piece.indexOf('\n', start)) {
+      kept.push(piece.slice(start, end));
+      start = end + 1;
+      const line = kept.join('');
+      kept = [];
+      length = 0;
+      number += 1;
+      if (line !== '') yield line;
+    }
+    length += piece.length - start;
+    if (length > longestLine) throw invalidLine(number, `it is longer than ${longestLine} characters`);
+    if (start < piece.length) kept.push(start === 0 ? piece : piece.slice(start));
   }
-  if (rest !== '') yield rest;
+  if (length > 0) yield kept.join('');
 }
 
 const statuses: ReadonlySet<string> = new Set(['running', 'paused', 'cancelling', 'completed', 'failed', 'cancelled']);

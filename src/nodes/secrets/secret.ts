@@ -13,7 +13,7 @@ import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 export function maskFailure({ message, applied, retryAfterMs, code, data }: NodeFailure, mask: TextMask): NodeFailure {
   return new NodeFailure(mask.text(message), {
     applied,
-    code,
+    code: mask.text(code),
     data: mask.all(data),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });

@@ -3,23 +3,21 @@
  * these, and no other file writes to standard output or error: test/security/terminal.test.ts.
  */
 
-// C0 and C1 controls, DEL, line separators, and the marks that turn the direction of writing.
-// oxlint-disable-next-line no-control-regex
-const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Cs}/gu;
+// C0 and C1 controls, DEL, line separators, the marks that turn the direction of writing, and what is not seen. A joiner stays where
+// pictures or a script need it.
+const unsafe =
+  /(?![\p{Join_Control}\p{Variation_Selector}])[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]|(?<!\p{Extended_Pictographic}\ufe0f?\p{Emoji_Modifier}?|[\p{sc=Arab}\p{sc=Deva}\p{sc=Beng}\p{sc=Guru}\p{sc=Gujr}\p{sc=Orya}\p{sc=Taml}\p{sc=Telu}\p{sc=Knda}\p{sc=Mlym}\p{sc=Sinh}]\p{M}*)\p{Join_Control}/gu;
 
 const names: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 function escapeCharacter(character: string): string {
-  const code = character.charCodeAt(0);
-  return (
-    names[character] ??
-    (code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`)
-  );
+  const code = character.codePointAt(0) ?? 0;
+  const hex = (digits: number): string => code.toString(16).padStart(digits, '0');
+  return names[character] ?? (code < 0x100 ? `\\x${hex(2)}` : code < 0x10000 ? `\\u${hex(4)}` : `\\U${hex(8)}`);
 }
 
 /** As `unsafe`, without what lays text out. */
-// oxlint-disable-next-line no-control-regex
-const moving = /(?![\t\n])[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Cs}/gu;
+const moving = new RegExp(`(?![\\t\\n])(?:${unsafe.source})`, 'gu');
 
 /** The colours that we paint with ourselves. */
 // oxlint-disable-next-line no-control-regex
@@ -39,10 +37,8 @@ export function forTerminal(text: string): string {
 
 /** JSON that a terminal may show: JSON itself escapes the controls below a space, and no others. */
 export function jsonText(value: unknown, indent = 0): string {
-  return JSON.stringify(value, null, indent).replace(
-    moving,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value, null, indent).replace(moving, (character) => character.split('').map(escaped).join(''));
 }
 
 /** The text on one line, with control characters written as escapes. */

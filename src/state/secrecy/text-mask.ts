@@ -1,5 +1,7 @@
 /** Replaces secrets by `[secret:NAME]` in values, texts, bytes, and texts that come in pieces. */
 import { isDeepStrictEqual } from 'node:util';
+import { FileRef } from '../../graph/file-ref.ts';
+import { maskedFile } from '../values/admit.ts';
 import { isPlainObject, setOwn, type PlainObject, createStoredError } from '../values/values.ts';
 
 // Finds the values of secrets in texts, as they are and in the encodings in which they are likely to come back: one search for all of
@@ -201,6 +203,7 @@ export class TextMask {
     if (value instanceof Map) return new Map([...value].map(([key, item]) => [this.all(key), this.all(item)]));
     if (value instanceof Set) return new Set([...(value as ReadonlySet<unknown>)].map((item) => this.all(item)));
     if (value instanceof Error) return this.#error(value);
+    if (value instanceof FileRef) return maskedFile(this, value);
     if (!isPlainObject(value)) return value;
     const masked: PlainObject = {};
     for (const [key, item] of Object.entries(value)) setOwn(masked, this.text(key), this.all(item));
@@ -214,12 +217,12 @@ export class TextMask {
 
   /** The error with secrets masked in all that is stored of one; itself if there are none. */
   #error(error: Error & { readonly code?: unknown; readonly data?: unknown }): Error {
-    const message = this.text(error.message);
+    const [name, message] = [this.text(error.name), this.text(error.message)];
     const [code, data, cause] = [error.code, error.data, error.cause].map((part) => this.all(part));
     const same = [code === error.code, isDeepStrictEqual(data, error.data), isDeepStrictEqual(cause, error.cause)];
-    if (message === error.message && same.every(Boolean)) return error;
+    if (name === error.name && message === error.message && same.every(Boolean)) return error;
     return createStoredError({
-      name: error.name,
+      name,
       message,
       ...(code !== undefined && { code }),
       ...(data !== undefined && { data }),

@@ -50,6 +50,11 @@ export interface Intake {
   readonly mask?: SecretMask | undefined;
 }
 
+/** The reference with what people named masked: its name and its type. */
+export function maskedFile(mask: Pick<SecretMask, 'text'>, { hash, name, type, sizeBytes }: FileRef): FileRef {
+  return new FileRef({ hash, name: mask.text(name), type: mask.text(type), sizeBytes });
+}
+
 /** Replaces a redacted value. */
 export const maskedText = '[redacted]';
 
@@ -302,7 +307,7 @@ class Walk {
   #copyForeign(value: object, depth: number): object {
     if (value instanceof FileRef) {
       this.#count(value.name.length + value.type.length, depth);
-      return new FileRef(value);
+      return this.#mask === undefined ? new FileRef(value) : maskedFile(this.#mask, value);
     }
     const codec = findCodec(value);
     if (codec !== undefined) {
@@ -320,7 +325,7 @@ class Walk {
     };
     // A user's class may define these properties with any type.
     const { name: ownName, message: ownMessage }: { name: unknown; message: unknown } = error;
-    const name = String(ownName);
+    const name = this.#mask === undefined ? String(ownName) : this.#mask.text(String(ownName));
     const message = this.#mask === undefined ? String(ownMessage) : this.#mask.text(String(ownMessage));
     this.#count(message.length, depth);
     return Object.freeze(
