@@ -115,6 +115,23 @@ test('H1 a run with a derived id counts only if the system began it: a fork and 
   expect(new TextDecoder().decode(row?.meta)).not.toContain('origin');
 });
 
+test('C2.1 starting a run again confirms only so many guesses of its input, and forgets them after an hour', async () => {
+  const { engine, clock } = createBench();
+  const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  const right = { pin: '4711' };
+  await runToRest(engine, graph, right, 'r');
+  const start = (input: unknown): Promise<unknown> =>
+    engine.start(graph, input, { runId: 'r', detach: true }).then(
+      ({ created }) => created,
+      (error: unknown) => (error as CairnError).code,
+    );
+  expect(await start(right)).toBe(false);
+  for (let pin = 0; pin < 10; pin += 1) expect(await start({ pin: String(pin) })).toBe('RUN_EXISTS');
+  expect(await start(right)).toBe('RUN_EXISTS');
+  await clock.advance(2 * 3_600_000);
+  expect(await start(right)).toBe(false);
+});
+
 const unusable = ['', 'a'.repeat(10_000), '\ud800', '\u{1F5FF}'.repeat(200)];
 
 test.each(odd)(

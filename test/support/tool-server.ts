@@ -8,11 +8,11 @@ import * as sdk from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
-/** A tool and what it does: gives its arguments, fails, gives data or an image, tells a variable, never answers, or ends the process. */
+/** A tool and what it does: gives its arguments, fails, gives data or an image, tells a variable, never answers, ends the process, or asks its caller's person. */
 export interface ServedTool {
   readonly name: string;
   readonly description: string;
-  readonly does?: 'echo' | 'fail' | 'data' | 'image' | 'tell' | 'hang' | 'die';
+  readonly does?: 'echo' | 'fail' | 'data' | 'image' | 'tell' | 'hang' | 'die' | 'form' | 'link' | 'needs';
   readonly annotations?: { readonly readOnlyHint?: boolean; readonly idempotentHint?: boolean };
 }
 
@@ -50,6 +50,23 @@ export function createToolServer(file: string): sdk.McpServer {
           return { content: [{ type: 'image', data: png, mimeType: 'image/png' }] };
         case 'tell':
           return text(process.env[args.text] ?? 'unset');
+        case 'form': {
+          const requestedSchema = {
+            type: 'object' as const,
+            properties: { size: { type: 'string' as const } },
+            required: ['size'],
+          };
+          return text(JSON.stringify(await mcpReq.elicitInput({ message: 'Which size?', requestedSchema })));
+        }
+        case 'link': {
+          const link = { mode: 'url' as const, message: 'Sign in', url: 'https://example.org/in', elicitationId: 'e1' };
+          return text(JSON.stringify(await mcpReq.elicitInput(link)));
+        }
+        case 'needs':
+          if (readFileSync(logOf(file), 'utf8').trim().split('\n').length > 1) return text('signed in');
+          throw new sdk.UrlElicitationRequiredError([
+            { mode: 'url', message: 'Sign in first', url: 'https://example.org/in', elicitationId: 'e1' },
+          ]);
         case 'die':
           return process.exit(1);
         case 'hang':

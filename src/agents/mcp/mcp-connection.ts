@@ -10,6 +10,15 @@ import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { maskFailure, resolveSecrets, type ResolvedSecrets } from '../../nodes/secrets/secret.ts';
 import type { MadeCall, McpTools } from './mcp-tools.ts';
+import {
+  askedFailure,
+  isSameQuestion,
+  questionIn,
+  questionsInError,
+  type AnsweredQuestion,
+  type ElicitReply,
+  type ServerQuestion,
+} from './server-questions.ts';
 
 /** A tool as its server describes it. Nothing of it is verified. */
 export interface ListedTool {
@@ -26,8 +35,22 @@ export type McpResult = Pick<CallToolResult, 'content' | 'structuredContent' | '
 /** An open connection. */
 export interface McpSession {
   list(): Promise<readonly ListedTool[]>;
-  /** @param signal - ends this call. Default: that of the connection */
-  call(tool: string, args: unknown, signal?: AbortSignal): Promise<McpResult>;
+  /** Makes a call. @throws NodeFailure MCP_ASKS the server asks a person, and `answered` has no answer */
+  call(tool: string, args: unknown, how?: CallOptions): Promise<McpResult>;
+}
+
+/** How a call is made. */
+interface CallOptions {
+  /** Ends this call. Default: that of the connection. */
+  readonly signal?: AbortSignal;
+  /** What the server asked when the call was made before, with the answers. */
+  readonly answered?: readonly AnsweredQuestion[];
+}
+
+/** A call that is under way: what the server may be told, and what it asked that nobody has answered. */
+interface OpenCall {
+  readonly answered: readonly AnsweredQuestion[];
+  readonly asked: ServerQuestion[];
 }
 
 /** What a connection needs from its user. */
@@ -67,7 +90,11 @@ export async function withMcpServer<T>(
   const sdk = await importPeer<typeof ClientSdk>('@modelcontextprotocol/client');
   // Negotiating the protocol with a program would start it twice, so programs get the older protocol, which they all speak.
   const mode = 'url' in settings ? 'auto' : 'legacy';
-  const client = new sdk.Client({ name: 'cairn', version: '1' }, { versionNegotiation: { mode } });
+  const capabilities = { elicitation: { form: {}, url: {} } };
+  const client = new sdk.Client({ name: 'cairn', version: '1' }, { capabilities, versionNegotiation: { mode } });
+  // Servers do not say for which call they ask: it is the one that was made last.
+  const open: OpenCall[] = [];
+  client.setRequestHandler('elicitation/create', ({ params }) => replyTo(open.at(-1), params));
   const output: ServerOutput = { text: '', isUnauthorized: false };
   const options = { signal, timeout: settings.timeoutMs };
   try {
@@ -85,8 +112,15 @@ export async function withMcpServer<T>(
       masked(
         tryFirst(settings.server, output, async () => (await client.listTools(undefined, options)).tools.map(listed)),
       );
-    const call = (name: string, args: unknown, callSignal = signal): Promise<McpResult> =>
-      masked(callTool(client, settings.server, output, name, args, { ...options, signal: callSignal }));
+    const call = async (name: string, args: unknown, how: CallOptions = {}): Promise<McpResult> => {
+      const own: OpenCall = { answered: how.answered ?? [], asked: [] };
+      open.push(own);
+      const within = { ...options, signal: how.signal ?? signal };
+      const made = callTool(client, settings.server, output, name, args, within, own).finally(() =>
+        open.splice(open.indexOf(own), 1),
+      );
+      return masked(made);
+    };
     return await work({ list, call });
   } catch (error) {
     signal.throwIfAborted();
@@ -223,11 +257,16 @@ async function callTool(
   name: string,
   args: unknown,
   options: { readonly signal: AbortSignal; readonly timeout: number },
+  { asked }: OpenCall,
 ): Promise<McpResult> {
   output.isUnauthorized = false;
   try {
-    return await client.callTool({ name, arguments: args as Record<string, unknown> }, options);
+    const result = await client.callTool({ name, arguments: args as Record<string, unknown> }, options);
+    if (asked.length > 0) throw askedFailure(server, name, asked);
+    return result;
   } catch (error) {
+    const questions = asked.length > 0 ? asked : questionsInError(error);
+    if (questions.length > 0) throw askedFailure(server, name, questions);
     const { message, code } = error as { readonly message: string; readonly code?: unknown };
     throw new NodeFailure(`the MCP server ${server} did not answer the call of ${name}: ${message}`, {
       code: 'MCP_CALL_FAILED',
@@ -235,6 +274,16 @@ async function callTool(
       cause: error,
     });
   }
+}
+
+/** The answer to what a server asks; without one it is told that nobody answered, which ends the call. */
+function replyTo(call: OpenCall | undefined, params: unknown): ElicitReply {
+  const question = questionIn(params);
+  if (call === undefined || question === undefined) return { action: 'cancel' };
+  const known = call.answered.find((one) => isSameQuestion(one.question, question));
+  if (known !== undefined) return known.reply;
+  call.asked.push(question);
+  return { action: 'cancel' };
 }
 
 function listed(tool: {

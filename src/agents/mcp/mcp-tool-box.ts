@@ -7,6 +7,7 @@ import { CairnError } from '../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { FileAccess } from '../../graph/contracts/contracts.ts';
 import type { FileRef } from '../../graph/file-ref.ts';
+import { diffValues } from '../../state/values/diff.ts';
 import { canonicalText, hashText } from '../../state/values/values.ts';
 import type { FunctionTool, NamedTool, ToolBox, ToolOffer } from '../tools/tool-box.ts';
 import { ReusedSession, withMcpServer, type ListedTool, type McpResult, type McpSession } from './mcp-connection.ts';
@@ -29,12 +30,40 @@ export function differences(before: readonly ListedTool[], now: readonly ListedT
     const was = old.get(tool.name);
     if (was === undefined) return [`new: ${tool.name}: ${tool.description}`];
     if (fingerprint(was) === fingerprint(tool)) return [];
-    const isDescribedAnew = was.description !== tool.description;
-    return [
-      `changed: ${tool.name}: ${isDescribedAnew ? `${was.description} -> ${tool.description}` : 'other arguments or marks'}`,
-    ];
+    const description = was.description === tool.description ? [] : [`${was.description} -> ${tool.description}`];
+    return [`changed: ${tool.name}: ${[...description, ...changesOf(was, tool)].join('; ')}`];
   });
   return [...changed, ...before.filter(({ name }) => !fresh.has(name)).map(({ name }) => `gone: ${name}`)];
+}
+
+/** The most changes of one tool that are told, and characters of a value. */
+const toldChanges = 20;
+const toldCharacters = 200;
+
+/** What is different in a tool's arguments and marks: `arguments.properties.to: new {"type":"string"}`. */
+function changesOf(
+  { inputSchema: before, isReadOnly: wasReadOnly, idempotent: wasIdempotent }: ListedTool,
+  { inputSchema: after, isReadOnly, idempotent }: ListedTool,
+): readonly string[] {
+  const [was, is] = [
+    { arguments: before, isReadOnly: wasReadOnly, idempotent: wasIdempotent },
+    { arguments: after, isReadOnly, idempotent },
+  ];
+  const words = (value: unknown): string => {
+    const text = JSON.stringify(value) ?? 'nothing';
+    return text.length > toldCharacters ? `${text.slice(0, toldCharacters)}…` : text;
+  };
+  const changes = diffValues(was, is).map(({ path, kind, before: old, after: now }) => {
+    const what =
+      kind === 'added'
+        ? `new ${words(now)}`
+        : kind === 'removed'
+          ? `gone ${words(old)}`
+          : `${words(old)} -> ${words(now)}`;
+    return `${path.join('.')}: ${what}`;
+  });
+  const more = changes.length - toldChanges;
+  return more > 0 ? [...changes.slice(0, toldChanges), `and ${more} more`] : changes;
 }
 
 /** The server's tools that the agent offers, sorted by name, because the order in which a server lists them means nothing. */
@@ -69,12 +98,12 @@ export function toolOfServer(source: McpTools, listed: ListedTool, reused?: Reus
     idempotent: trustsAnnotations && listed.idempotent,
     approval: isRead || allow === true || allow.includes(name) ? 'never' : 'always',
     retry: { attempts: 3, on: ['MCP_UNAVAILABLE'] },
-    run: (args, { secrets, signal, files }) => {
+    run: (args, { secrets, signal, files, answered }) => {
       const call = async (session: McpSession): Promise<unknown> => {
         // If the tool has changed since it was agreed to, it must not be called.
         const now = (await session.list()).find((tool) => tool.name === name);
         if (now === undefined || fingerprint(now) !== mark) throw changed(server, [name]);
-        return resultOf(await session.call(name, args, signal), files, name);
+        return resultOf(await session.call(name, args, { signal, ...(answered && { answered }) }), files, name);
       };
       if (reused === undefined) return withMcpServer(source, { secrets, signal }, call);
       return reused.with(name, async (session, notice) => withNotice(await call(session), notice));

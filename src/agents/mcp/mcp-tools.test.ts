@@ -286,6 +286,35 @@ describe('A22 tools of an MCP server', () => {
   });
 });
 
+describe('A22.5 a server that asks in the middle of a call', () => {
+  const asking = (does: ServedTool['does']): { readonly served: Served; readonly one: AgentKit } => {
+    const served = serve({ name: 'say', description: 'Says it.', ...(does && { does }) });
+    return { served, one: agentKit(calling('say'), { servers: [mcpTools({ ...served.command, allow: ['say'] })] }) };
+  };
+
+  test.each([
+    ['form', { size: 'L' }, '{"action":"accept","content":{"size":"L"}}', 'Which size?'],
+    ['form', 'decline', '{"action":"decline"}', 'Which size?'],
+    ['link', 'done', '{"action":"accept"}', 'https://example.org/in'],
+    ['needs', 'done', 'signed in', 'https://example.org/in'],
+  ] as const)(
+    'A22.5 by a %s, answered %j: the person is asked, durably, and the call is made again',
+    async (does, answer, output, shown) => {
+      const { served, one } = asking(does);
+      const { waits } = await runToRest(one.bench.engine, one.graph, {}, 'r');
+      expect(waits).toMatchObject([{ kind: 'question', prompt: expect.stringContaining(shown) as string }]);
+      expect(served.calls()).toEqual(['say hi']);
+      // Another process: what was asked is on record, and the server is not asked to ask again.
+      const next = afterCrash(one.bench);
+      expect((await resumeToRest(next, 'r', one.graph)).waits).toHaveLength(1);
+      expect(served.calls()).toEqual(['say hi']);
+      await next.answer('r', waits[0]?.waitId ?? '', answer);
+      expect((await resumeToRest(next, 'r', one.graph)).status).toBe('completed');
+      expect([told(one), served.calls()]).toEqual([output, ['say hi', 'say hi']]);
+    },
+  );
+});
+
 describe('A23 a server that has changed', () => {
   const ask = tool({
     description: 'Asks.',

@@ -1,4 +1,5 @@
 /** The tools of one agent by name: its description for the model, and what a call runs. */
+import type { AnsweredQuestion } from '../mcp/server-questions.ts';
 import { CairnError } from '../../errors.ts';
 import type {
   EffectClass,
@@ -47,6 +48,8 @@ export interface ToolCallContext {
   readonly emit: (event: unknown) => void;
   /** The agent's node as it was when the attempt began. */
   readonly node: AgentNode;
+  /** What a person answered to what the tool's server asked in this call: see `ServerQuestion`. */
+  readonly answered?: readonly AnsweredQuestion[];
 }
 
 /** What a tool may know about the node that calls it. */

@@ -31,6 +31,7 @@ import {
   storable,
   type Observation,
 } from './approval.ts';
+import { askForServer, questionsOf, type AnsweredQuestion } from '../mcp/server-questions.ts';
 import { writtenIn } from '../files/file-tools.ts';
 import { traceTool, type SpanSource } from '../../model-calls/gen-ai-spans.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -128,6 +129,9 @@ export interface ValidCall {
 
 /** A call that was checked, or its result for the model if it was refused. */
 export type CheckedCall = ValidCall | { readonly fault: Observation };
+
+/** How often a server may ask in one call. */
+const roundsMax = 5;
 
 type StepDoubt = Parameters<NonNullable<StepOptions['reconcile']>>[0];
 
@@ -296,13 +300,37 @@ export class ToolCalls {
         ? {}
         : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),
     };
-    const run = async (step: StepContext): Promise<unknown> => {
-      const returned = await own.run(args, callContext(ctx, step));
+    const run = async (step: StepContext, answered: readonly AnsweredQuestion[]): Promise<unknown> => {
+      const returned = await own.run(args, { ...callContext(ctx, step), ...(answered.length > 0 && { answered }) });
       return storable(await lastOf(returned, tellProgress(step.idempotencyKey)), ctx.files, name);
     };
-    return ctx.step(key, options, (step) =>
-      traceTool(this.#spans, traced, () => spendSeconds(ctx, step, () => run(step), this.#counted)),
+    return this.#answering(tool, key, (as, answered) =>
+      ctx.step(as, options, (step) =>
+        traceTool(this.#spans, traced, () => spendSeconds(ctx, step, () => run(step, answered), this.#counted)),
+      ),
     );
+  }
+
+  /** Makes a call. Where its server asks a person first, they are asked, and it is made again with what they answered. */
+  async #answering(
+    { name, definition }: NamedTool,
+    key: string,
+    make: (as: string, answered: readonly AnsweredQuestion[]) => Promise<unknown>,
+  ): Promise<unknown> {
+    const answered: AnsweredQuestion[] = [];
+    for (let round = 0; ; round += 1) {
+      try {
+        return await make(round === 0 ? key : `${key} answered ${round}`, answered);
+      } catch (error) {
+        const asked = round < roundsMax ? questionsOf(error) : undefined;
+        if (asked === undefined) throw error;
+        const about = { tool: name, server: asked.server, audience: definition.audience };
+        for (const [index, question] of asked.questions.entries())
+          answered.push(
+            await askForServer(this.#ctx, question, { ...about, name: `${key} asks ${round + 1}.${index + 1}` }),
+          );
+      }
+    }
   }
 }
 
