@@ -47,7 +47,7 @@ const doors = Object.values(manifest.exports).flatMap((door) =>
 const modulesOfCommands = ['cli/working', 'app/config/read-config'];
 const importedByCommands = [...doors, ...modulesOfCommands];
 /** Programs of processes and threads that others start. */
-const programs = ['nodes/blocks/sql/sqlite-child', 'app/workflows/reader-thread'];
+const programs = ['nodes/blocks/sql/sqlite-child', 'app/workflows/reader-thread', 'app/isolation/isolated-run'];
 /** What nearly every program needs: the first doors, and the small files that agents, models and commands share. */
 const coreFiles =
   /src\/((index|nodes\/builders|stores\/memory\/index)\.ts$|model-calls\/|models\/(scripted|tell-answer)|graph\/contracts\/model-contract|state\/values\/to-json)/;
@@ -97,7 +97,11 @@ function buildModules(): Promise<readonly OutputChunk[]> {
           { name: 'sqlite', test: /src\/stores\/sqlite\//, priority: 3 },
           { name: 'agents', test: /src\/(agents|plans)\/index\.ts$/, priority: 2 },
           // What a thread runs begins when it is loaded, so it joins no other file.
-          { name: 'app', test: /src\/(app|operations)\/(?!workflows\/reader-thread)/, priority: 1 },
+          {
+            name: 'app',
+            test: /src\/(app|operations)\/(?!workflows\/reader-thread|isolation\/isolated-run)/,
+            priority: 1,
+          },
           { name: 'prompts', test: /node_modules\/@clack\// },
         ],
       },

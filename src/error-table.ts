@@ -76,6 +76,7 @@ export type ErrorCode =
   | 'NODE_FAILED'
   | 'NODE_TIMED_OUT'
   | 'NODE_EXITED'
+  | 'NODE_KILLED'
   | 'NODE_CANCELLED'
   | 'NODE_OUTPUT_INVALID'
   | 'NODE_CALL_REFUSED'
@@ -164,6 +165,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   NODE_FAILED: row(422, 3, 'no', 'node {node} failed{: |reason}{; |withheld}', '{|wayOut|Mend the cause,} then resume the run: the node is tried again, or asked about if its effect may have happened.'),
   NODE_TIMED_OUT: row(422, 3, 'no', 'node {node} {|what|ran longer than} {|overdueMs}{|timeoutMs} ms', '{|hint|Raise timeoutMs or mend the node, then resume the run.}'),
   NODE_EXITED: row(422, 3, 'no', 'node {node} called process.exit({exitCode})', 'A process works on many runs: let the node return or throw instead, then resume the run.'),
+  NODE_KILLED: row(422, 3, 'no', 'node {node} ended the process that ran it{, with exit code |exitCode}{, by |signal}{; it wrote last: |stderr}', 'Mend the node: it ends its process, or takes more memory than there is. Then resume the run: it is tried again.'),
   NODE_CANCELLED: row(409, 3, 'no', 'node {node} was cancelled{: |reason}', 'Fork the run to go on.'),
   NODE_OUTPUT_INVALID: row(422, 3, 'no', 'the outcome of node {node} does not fit{ at |path}{: |reason}', 'Return what the schema says, then resume the run.'),
   QUESTION_CHANGED: row(422, 3, 'no', 'node {node} asks another question each time it is repeated{: first |before}{, then |now}{: the choices, schema or data differ under the words |words}', 'Make the question from the state, from the results of steps, or from ctx.now(), which is recorded; then resume the run.'),

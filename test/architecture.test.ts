@@ -58,6 +58,7 @@ function readEntries(): Set<string> {
   return new Set([
     'src/index.ts',
     'src/cli/main.ts',
+    'src/app/isolation/isolated-run.ts',
     'src/app/workflows/reader-thread.ts',
     'src/nodes/blocks/sql/sqlite-child.ts',
     'src/testing/index.ts',

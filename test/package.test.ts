@@ -87,12 +87,14 @@ test('P6 no file is read beside the code but the programs of processes and threa
     return [...places].map(([place]) => `${file}: ${place}`);
   });
   // Found by their places in the package.
-  const isProgram = /: import\.meta\.dirname, "(?:nodes\/blocks\/sql\/sqlite-child|app\/workflows\/reader-thread)/u;
+  const isProgram =
+    /: import\.meta\.dirname, "(?:nodes\/blocks\/sql\/sqlite-child|app\/workflows\/reader-thread|app\/isolation\/isolated-run)/u;
   // The page for browsers.
   const isStudio = /: import\.meta\.dirname, place\)/u;
   const isKnown = (place: string): boolean => [isProgram, isStudio].some((form) => form.test(place));
   expect(beside.filter((place) => !isKnown(place))).toEqual([]);
   expect(filesOf('dist/nodes/blocks/sql/*.js')).toEqual(['dist/nodes/blocks/sql/sqlite-child.js']);
+  expect(filesOf('dist/app/isolation/*.js')).toEqual(['dist/app/isolation/isolated-run.js']);
   expect(filesOf('dist/app/workflows/*.js')).toEqual(['dist/app/workflows/reader-thread.js']);
 });
 

@@ -10,6 +10,20 @@ export const workersMutants: readonly Mutant[] = [
     tests: ['test/poison/deaths-shown.test.ts'],
   },
   {
+    name: 'the policy of a condemned node tries it again',
+    file: 'src/engine/effects/retry.ts',
+    old: "if (CairnError.is(error, 'NODE_KILLED')) return { kind: 'fail' };",
+    new: '',
+    tests: ['test/poison/isolation.test.ts'],
+  },
+  {
+    name: 'a suspect is advanced beside the others',
+    file: 'src/engine/engine.ts',
+    old: 'onSuspect !== undefined && isSuspect(granted.run)',
+    new: 'onSuspect !== undefined && isSuspect(granted.run) && leaseMs < 0',
+    tests: ['test/poison/isolation.test.ts'],
+  },
+  {
     name: 'what a node leaves behind keeps its run in memory',
     file: 'src/engine/live-run/agenda.ts',
     old: '    activation.scope?.end();\n',
@@ -61,8 +75,8 @@ export const workersMutants: readonly Mutant[] = [
   {
     name: 'a worker that was asked to stop takes more',
     file: 'src/engine/worker.ts',
-    old: 'if (limit <= 0 || this.#isStopped) return 0;',
-    new: 'if (limit <= 0) return 0;',
+    old: 'if (limit <= 0 || this.#isStopped || this.#suspects.isAlone) return 0;',
+    new: 'if (limit <= 0 || this.#suspects.isAlone) return 0;',
     tests: ['src/app/worker.test.ts'],
   },
   {

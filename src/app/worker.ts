@@ -1,12 +1,13 @@
 /** Workers over compiled graphs: a program starts one to advance runs that nobody waits for (W5, O2). */
-import type { Engine } from '../engine/api.ts';
+import type { Engine, Isolation } from '../engine/api.ts';
 import { createEngineWorker, type EngineWorkerOptions, type Worker, type WorkOptions } from '../engine/worker.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { Store } from '../ports/store.ts';
 import { createDefaultEngine } from './default-engine.ts';
 import { catchUncaughtErrors } from './process/uncaught-errors.ts';
-import type { App } from './open-app.ts';
+import { isolateIn } from './isolation/isolation.ts';
+import type { App, AppOptions } from './open-app.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export type { Worker } from '../engine/worker.ts';
@@ -28,6 +29,12 @@ export interface WorkerOptions extends WorkOptions {
    * they are the program's to handle. Errors of no node's code stay the program's.
    */
   readonly catchUncaught?: boolean;
+  /**
+   * A module that exports these graphs, compiled: `new URL('./graphs.js', import.meta.url)`. Runs that ended their process twice are advanced
+   * in a process of their own that imports it, beside the others, and a node that ends that too fails (O7). It must do nothing else when it
+   * is imported. Default: such runs wait until this worker has nothing else to do, and longer with each death.
+   */
+  readonly isolate?: URL;
 }
 
 /** The part of a compiled graph that a worker needs. */
@@ -46,6 +53,7 @@ const optionNames: Readonly<Record<keyof WorkerOptions, true>> = {
   onTaken: true,
   onRested: true,
   catchUncaught: true,
+  isolate: true,
 };
 
 /**
@@ -62,7 +70,8 @@ export function createWorker({ catchUncaught = false, ...options }: WorkerOption
   }
   checkNumber('concurrency', options.concurrency);
   checkNumber('pollMs', options.pollMs);
-  const { graphs, store, ...rest } = options;
+  const { graphs, store, isolate, ...others } = options;
+  const rest = { ...others, ...(isolate !== undefined && { isolation: isolationOf(isolate, store) }) };
   const [first] = graphs;
   if (first === undefined) throw invalid('graphs', 'a worker needs a compiled graph');
   if (store !== undefined) return workOver(store, graphs, rest);
@@ -73,8 +82,24 @@ export function createWorker({ catchUncaught = false, ...options }: WorkerOption
   return createEngineWorker({ ...rest, engine: first.engine, graphs: graphs.map(({ graph }) => graph.id) });
 }
 
+/** @throws CONFIG_INVALID what is given is no URL of a file, or the store cannot be opened by another process */
+function isolationOf(isolate: URL, store: Store | string | undefined): Isolation {
+  if (!(isolate instanceof URL) || isolate.protocol !== 'file:')
+    throw invalid('isolate', 'it is the URL of a module that exports the graphs: new URL(FILE, import.meta.url)');
+  if (typeof store === 'object')
+    throw invalid(
+      'isolate',
+      'the store is an object of this process; give its URL, so that another process can open it',
+    );
+  return isolateIn({ kind: 'graphs', url: isolate.href, ...(store !== undefined && { store }) });
+}
+
 /** A worker with an engine of its own. */
-function workOver(store: Store | string, graphs: readonly WorkedGraph[], options: WorkOptions): Worker {
+function workOver(
+  store: Store | string,
+  graphs: readonly WorkedGraph[],
+  options: WorkOptions & Pick<EngineWorkerOptions, 'isolation'>,
+): Worker {
   const engine = createDefaultEngine({ store, wakes: false });
   for (const { graph } of graphs) engine.know(graph);
   const worker = createEngineWorker({ ...options, engine, graphs: graphs.map(({ graph }) => graph.id) });
@@ -116,7 +141,19 @@ export async function knowModules(
   return known;
 }
 
-/** Starts a worker for all runs of an app. Their graphs are found as for every command. */
-export function startWorker(app: App, options: Omit<EngineWorkerOptions, 'engine'>): Worker {
-  return createEngineWorker({ ...options, engine: app.engine });
+/**
+ * Starts a worker for all runs of an app. Their graphs are found as for every command.
+ * @param opened - how the app was opened, and the modules whose graphs it knows: suspects are advanced in a process that does the same
+ */
+export function startWorker(
+  app: App,
+  options: Omit<EngineWorkerOptions, 'engine' | 'isolation'>,
+  { modules = [], ...opened }: AppOptions & { readonly modules?: readonly string[] | undefined },
+): Worker {
+  // Another process could not open the store.
+  if (!app.store.capabilities.isShared) return createEngineWorker({ ...options, engine: app.engine });
+  const { cwd, storeUrl, blobsUrl, configFile, workflows, allow, trustsStore, readsConfig, runsConfig } = opened;
+  const same = { cwd, storeUrl, blobsUrl, configFile, workflows, allow, trustsStore, readsConfig, runsConfig };
+  const isolation = isolateIn({ kind: 'app', options: same, cwd, modules });
+  return createEngineWorker({ ...options, engine: app.engine, isolation });
 }

@@ -19,7 +19,7 @@ import type { Models } from '../ports/model.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import type { StartSchedule } from '../ports/schedule.ts';
-import type { NextRequest, Store } from '../ports/store.ts';
+import type { Claim, NextRequest, RunRow, Store } from '../ports/store.ts';
 import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
 
@@ -334,7 +334,41 @@ export interface Host {
 }
 
 /** Which runs to claim (see `claimNext` of the store port), and how many at most. */
-export type TakeUpOptions = Pick<NextRequest, 'graphs' | 'queues' | 'except' | 'limit'>;
+export interface TakeUpOptions extends Pick<NextRequest, 'graphs' | 'queues' | 'except' | 'limit'> {
+  /** Gets each claimed run that is a suspect, in place of this engine's advancing it. Default: they are advanced like others. */
+  readonly onSuspect?: (suspect: Suspect) => void;
+}
+
+/** A claimed run that is a suspect. Its claim is renewed until it is released or lost. */
+export interface Suspect {
+  readonly run: RunRow;
+  readonly claim: Claim;
+  /** Aborted when another worker has the run. */
+  readonly lost: AbortSignal;
+  /** Advances it in this process after all. */
+  advance(): Promise<RunHandle>;
+  /** Gives the claim back. A second call has no effect. */
+  release(): Promise<void>;
+}
+
+/** Advances suspects apart from this process, which is the witness of how that ends (O7). */
+export interface Isolation {
+  /**
+   * Advances a suspect until it comes to rest, and fails the nodes that ended their process meanwhile. Gives its claim back, whatever
+   * happens. @param signal - aborted when the worker stops
+   * @returns whether it came to rest; if not, it is tried again later
+   */
+  advance(suspect: Suspect, signal: AbortSignal): Promise<boolean>;
+}
+
+/** How a suspect is advanced apart from other runs: one node at a time, and watched. */
+export interface Apart {
+  /** Why a node is not to be begun but fails: it has ended the process that ran it. */
+  readonly condemned: (node: readonly string[]) => CairnError | undefined;
+  /** Called before the function of a node is called, and when it has ended. */
+  readonly onBegun: (node: readonly string[]) => void;
+  readonly onEnded: (node: readonly string[]) => void;
+}
 
 /** A run that this engine claimed. */
 export interface TakenRun {
@@ -414,6 +448,8 @@ export interface Engine {
    * the runs by itself, as one that sweeps
    */
   dispatchBy(host: Host | undefined): void;
+  /** Advances a run under a claim that another process was granted, which lives on as the witness of how it ends (O7). */
+  advanceApart(claim: Claim, apart: Apart): Promise<RunHandle>;
   /** Claims the runs that have been due longest and advances them, as a worker does. Failed runs are not tried again. */
   takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
   /**

@@ -18,6 +18,7 @@ import { listOpenWaits, postAnswers, postSignal, requireRun } from './commands/a
 import type {
   AdvanceOptions,
   AdvanceResult,
+  Apart,
   CancelOptions,
   CheckpointRef,
   Engine,
@@ -35,11 +36,14 @@ import type {
   SignalOptions,
   StartOptions,
   StreamEvent,
+  Suspect,
   WholeCheckpoint,
   TakenRun,
   TakeUpOptions,
 } from './api.ts';
 import { cancelUnowned, postCancel } from './commands/cancel-run.ts';
+import { renewClaim } from '../history/access/place.ts';
+import { holdSuspect, isSuspect } from './suspects.ts';
 import { findGraphOf } from './commands/find-graph.ts';
 import { streamEvents, inspectRow, restingHandle } from './watch/event-stream.ts';
 import { forkRun } from './forks/fork.ts';
@@ -229,15 +233,41 @@ class CairnEngine implements Engine {
     const ready = this.#clock.ready();
     if (ready !== undefined) await ready;
     const claimedAt = momentOf(clock);
-    const except = [...(options.except ?? []), ...this.#runs.ids];
-    const request = { ...this.#claimable(options), workerId: ids.workerId, leaseMs, except };
+    const { onSuspect, ...query } = options;
+    const except = [...(query.except ?? []), ...this.#runs.ids];
+    const request = { ...this.#claimable(query), workerId: ids.workerId, leaseMs, except };
     const look = store.claimNext(request).then((grants) =>
-      grants.map((granted) => {
+      grants.flatMap((granted) => {
         const { runId } = granted.run;
+        if (onSuspect !== undefined && isSuspect(granted.run)) {
+          onSuspect(this.#holdSuspect(granted, claimedAt));
+          return [];
+        }
         return { runId, handle: this.#runs.open(runId, () => this.#advanceGranted(granted, claimedAt)) };
       }),
     );
     return this.#runs.whileLooking(look);
+  }
+
+  #holdSuspect(granted: GrantedClaim, claimedAt: Moment): Suspect {
+    const { renewals, store, clock } = this.#env;
+    const { runId } = granted.run;
+    return holdSuspect(granted, claimedAt, {
+      renewals,
+      advance: () => this.#runs.open(runId, () => this.#advanceGranted(granted, momentOf(clock))),
+      release: (claim) => store.releaseClaim(claim),
+    });
+  }
+
+  async advanceApart(claim: Claim, apart: Apart): Promise<RunHandle> {
+    this.#runs.checkOpen();
+    const ready = this.#clock.ready();
+    if (ready !== undefined) await ready;
+    const claimedAt = momentOf(this.#env.clock);
+    // From this moment on the lease holds as long as this process thinks.
+    await renewClaim(this.#env.store, claim);
+    const run = await requireRun(this.#env, claim.runId);
+    return this.#runs.open(claim.runId, () => this.#advanceGranted({ claim, run }, claimedAt, apart));
   }
 
   advance(runId: string, options: AdvanceOptions): Promise<AdvanceResult> {
@@ -259,8 +289,8 @@ class CairnEngine implements Engine {
     return { tenant, ...at, ...options, hashes: this.#hashes() };
   }
 
-  async #advanceGranted({ claim, run }: GrantedClaim, claimedAt: Moment): Promise<RunHandle> {
-    const options = { retryFailed: false };
+  async #advanceGranted({ claim, run }: GrantedClaim, claimedAt: Moment, apart?: Apart): Promise<RunHandle> {
+    const options: AdvanceWay = { retryFailed: false, ...(apart && { apart }) };
     let graph: Graph | undefined;
     try {
       graph = await findGraphOf(this.#options, run);

@@ -2,8 +2,9 @@
 import { CairnError } from '../errors.ts';
 import type { WorkerAbout } from '../history/read/list-workers.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Engine, RunHandle, RunResult } from './api.ts';
+import type { Engine, Isolation, RunHandle, RunResult } from './api.ts';
 import { callOutsideScopes } from './live-run/attempt-scope.ts';
+import { Suspects } from './suspects.ts';
 
 const defaultPollMs = 1_000;
 const defaultConcurrency = 16;
@@ -35,6 +36,8 @@ export interface EngineWorkerOptions extends WorkOptions {
   readonly graphs?: readonly string[];
   /** Default: the engine's. */
   readonly clock?: Clock;
+  /** Without it, suspects are advanced here: when nothing else is, after a delay that doubles with each death. */
+  readonly isolation?: Isolation;
 }
 
 /** A worker that looks for runs until it is stopped. */
@@ -63,6 +66,7 @@ class PollingWorker implements Worker {
   readonly #faults = new Map<string, { readonly count: number; readonly until: number }>();
   readonly #stopWatching: (() => void) | undefined;
   readonly #startedAt: number;
+  readonly #suspects: Suspects;
   #isWoken = false;
   #cancelBeat: (() => void) | undefined;
   #isStopped = false;
@@ -75,6 +79,16 @@ class PollingWorker implements Worker {
     this.#leave = this.#clock.stay?.();
     this.#stopWatching = store.watch?.(tenant, () => this.#wake());
     this.#startedAt = this.#clock.now();
+    this.#suspects = new Suspects({
+      clock: this.#clock,
+      isolation: options.isolation,
+      isIdle: () => this.#running.size === 0,
+      advance: (runId, handle) => this.#follow(runId, handle),
+      taken: (runId) => this.#options.onTaken?.(runId),
+      failed: (runId, error) => this.#options.onError?.(runId, error),
+      rested: async (runId) => this.#options.onRested?.(await options.engine.inspect(runId)),
+      changed: () => this.#wake(),
+    });
     void this.#beat();
     this.#poll();
   }
@@ -126,18 +140,25 @@ class PollingWorker implements Worker {
   async look(): Promise<number> {
     const { engine, concurrency = defaultConcurrency, graphs, queues } = this.#options;
     const limit = concurrency - this.#running.size;
-    if (limit <= 0 || this.#isStopped) return 0;
+    if (limit <= 0 || this.#isStopped || this.#suspects.isAlone) return 0;
     const taken = await engine.takeUp({
       limit,
-      except: this.#putOffNow(),
+      except: [...this.#putOffNow(), ...this.#suspects.putOff()],
+      onSuspect: (suspect) => this.#suspects.take(suspect),
       ...(graphs && { graphs }),
       ...(queues && { queues }),
     });
     for (const { runId, handle } of taken) {
-      this.#running.set(runId, this.#advance(runId, handle));
+      void this.#follow(runId, handle);
       this.#options.onTaken?.(runId);
     }
     return taken.length;
+  }
+
+  #follow(runId: string, handle: Promise<RunHandle>): Promise<void> {
+    const advanced = this.#advance(runId, handle);
+    this.#running.set(runId, advanced);
+    return advanced;
   }
 
   #putOffNow(): readonly string[] {
@@ -173,7 +194,7 @@ class PollingWorker implements Worker {
   }
 
   runs(): readonly string[] {
-    return [...this.#running.keys()];
+    return [...this.#running.keys(), ...this.#suspects.runs()];
   }
 
   async stop(): Promise<void> {
@@ -181,7 +202,7 @@ class PollingWorker implements Worker {
     this.#cancel?.();
     this.#stopWatching?.();
     await this.#beat();
-    await Promise.all(this.#running.values());
+    await Promise.all([...this.#running.values(), this.#suspects.stop()]);
     this.#cancelBeat?.();
     await this.#options.engine.tellAlive(this.#about(), 0).catch(() => undefined);
     this.#leave?.();

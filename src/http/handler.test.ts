@@ -38,7 +38,7 @@ beforeEach(async () => {
     'name: ask\ninputs: { password: { type: str, default: none }, note: { type: str, default: none } }\nblocks:\n  - { id: q, type: Prompt, inputs: { prompt: "Go?" } }\n  - { id: e, type: EchoBlock, depends_on: [q], inputs: { message: hi } }\noutputs: { said: "${e.echoed}" }\n',
   );
   app = await openApp({ cwd, storeUrl: 'runs.db' });
-  worker = startWorker(app, { pollMs: 50 });
+  worker = startWorker(app, { pollMs: 50 }, { cwd, storeUrl: 'runs.db' });
   handler = createHandler({
     app,
     authorize: bearerTokens([

@@ -128,7 +128,9 @@ export async function startServer(options: ServeOptions): Promise<Server> {
         response.end(JSON.stringify({ type: 'about:blank', title: message, status }));
       },
     });
-    const worker = works ? startWorker(app, { onError: (_, error) => onError(error) }) : undefined;
+    const worker = works
+      ? startWorker(app, { onError: (_, error) => onError(error) }, { ...options, runsConfig: true })
+      : undefined;
     return {
       url: `http://${hostName(host)}:${listener.port}`,
       storeName: app.store.name,

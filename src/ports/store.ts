@@ -56,8 +56,8 @@ export interface RunRow extends RunKey {
    * in the statement that grants that.
    */
   readonly deaths: number;
-  /** The same since it was last given back, whatever its head was. */
-  readonly deathsSinceRelease: number;
+  /** The same since a commit last released its claim, which says that it came to rest, whatever its head was. */
+  readonly deathsSinceRest: number;
   /** Whether there are messages that no commit has taken yet. */
   readonly hasMessages: boolean;
   /**

@@ -71,7 +71,7 @@ export interface MemoryRun {
   /** Deaths of owners when its head was at `deathsHead`. */
   deaths: number;
   deathsHead: number;
-  deathsSinceRelease: number;
+  deathsSinceRest: number;
   prunedBelow: number;
   /** Newest last; those at an older head count no more. */
   refusals: readonly (Refusal & { readonly head: number })[];
@@ -150,7 +150,7 @@ export function toRunRow(run: MemoryRun, clock: HostClock): RunRow {
     ...claim,
     claims: run.claims,
     deaths: deathsAt(run),
-    deathsSinceRelease: run.deathsSinceRelease,
+    deathsSinceRest: run.deathsSinceRest,
     hasMessages: hasMessages(run),
     hasForks: run.forks > 0,
     hasTags: run.tags.size > 0,

@@ -82,8 +82,8 @@ export class MemoryTables {
     for (const runs of other.#tenants.values())
       for (const run of runs.values()) {
         const here = this.#tenants.get(run.admission.tenant)?.get(run.admission.runId) ?? run;
-        const { token, owner, leaseUntil, leaseMs, claims, deaths, deathsHead, deathsSinceRelease } = here;
-        Object.assign(run, { token, owner, leaseUntil, leaseMs, claims, deaths, deathsHead, deathsSinceRelease });
+        const { token, owner, leaseUntil, leaseMs, claims, deaths, deathsHead, deathsSinceRest } = here;
+        Object.assign(run, { token, owner, leaseUntil, leaseMs, claims, deaths, deathsHead, deathsSinceRest });
       }
     this.#tenants = other.#tenants;
     this.lastNumber = Math.max(this.lastNumber, other.lastNumber);
@@ -213,7 +213,7 @@ export class MemoryTables {
     const died = run.owner === undefined || run.owner === workerId || workerId === heldBy ? 0 : 1;
     run.deaths = deathsAt(run) + died;
     run.deathsHead = run.head;
-    run.deathsSinceRelease += died;
+    run.deathsSinceRest += died;
     run.claims += 1;
     run.token = ++this.lastNumber;
     run.owner = workerId;
@@ -247,15 +247,14 @@ export class MemoryTables {
       const others = run.refusals.filter(({ by, head }) => by !== refusedBy && head === run.head);
       run.refusals = [...others, { by: refusedBy, at: this.clock.now(), head: run.head }].slice(-refusalsMax);
     }
-    this.giveUp(run);
+    this.#giveUp(run);
   }
 
-  protected giveUp(run: MemoryRun): void {
+  #giveUp(run: MemoryRun): void {
     run.token = ++this.lastNumber;
     run.owner = undefined;
     run.leaseUntil = 0;
     run.leaseMs = 0;
-    run.deathsSinceRelease = 0;
   }
 
   noteWorker(worker: WorkerBeat): void {
@@ -304,7 +303,10 @@ export class MemoryTables {
     if (commit.takeMessages !== undefined) {
       for (const message of run.messages) if (commit.takeMessages.includes(message.id)) message.isTaken = true;
     }
-    if (commit.releases === true) this.giveUp(run);
+    if (commit.releases === true) {
+      this.#giveUp(run);
+      run.deathsSinceRest = 0;
+    }
     return commit.releases !== true;
   }
 
@@ -434,7 +436,7 @@ function newRun(no: number, admission: Admission): MemoryRun {
     claims: 0,
     deaths: 0,
     deathsHead: 0,
-    deathsSinceRelease: 0,
+    deathsSinceRest: 0,
     prunedBelow: 0,
     refusals: [],
   };

@@ -1,4 +1,5 @@
 /** Graphs whose first node does to its process what a node should not, one of each kind, and a healthy one. */
+import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentGraph, END, START, type NodeContext } from '../../src/index.ts';
 
@@ -86,5 +87,56 @@ export const exitsQuietly = withNext('exits-quietly', async () => {
     await sleep(10_000);
   }
 }).compile();
+
+/** No code of ours sees these come. */
+export const killed = withNext('killed', async () => {
+  await sleep(20);
+  process.kill(process.pid, 'SIGKILL');
+  await sleep(10_000);
+}).compile();
+
+export const aborts = withNext('aborts', async () => {
+  await sleep(20);
+  process.abort();
+}).compile();
+
+export const exhausts = withNext('exhausts', async () => {
+  const held: number[][] = [];
+  for (;;) {
+    held.push(Array.from({ length: 1e6 }, () => Math.random()));
+    await sleep(0);
+  }
+}).compile();
+
+export const endsParent = withNext('ends-parent', async () => {
+  await sleep(20);
+  execFileSync('sh', ['-c', 'kill -9 $PPID'], { stdio: 'ignore' });
+  await sleep(10_000);
+}).compile();
+
+/** It ends its process in a step that may have happened. */
+export const killedInStep = withNext('killed-in-step', async (ctx) => {
+  await ctx.step('pay', { effect: 'external' }, async () => {
+    await sleep(20);
+    process.kill(process.pid, 'SIGKILL');
+    await sleep(10_000);
+  });
+}).compile();
+
+/** The same, and its failure has an edge. */
+export const recovers = new AgentGraph({}, { id: 'recovers' })
+  .addNode(
+    'first',
+    async () => {
+      await sleep(20);
+      process.abort();
+    },
+    { retry: { attempts: 5, delayMs: 1 } },
+  )
+  .addNode('after', () => 'after')
+  .addEdge(START, 'first')
+  .addEdge('first', 'after', { on: 'failed' })
+  .addEdge('after', END)
+  .compile();
 
 export const healthy = withNext('healthy', () => 'fine', {}, 50).compile();

@@ -40,7 +40,7 @@ interface Run {
   leaseUntil: number;
   claims: number;
   deaths: { count: number; head: number };
-  deathsSinceRelease: number;
+  deathsSinceRest: number;
   refusals: readonly (WorkerMismatch & { readonly head: number })[];
 }
 
@@ -104,7 +104,7 @@ class SmallStore {
       prunedBelow: 0,
       claims: run.claims,
       deaths: run.deaths.head === head.seq ? run.deaths.count : 0,
-      deathsSinceRelease: run.deathsSinceRelease,
+      deathsSinceRest: run.deathsSinceRest,
       head: head.seq,
       createdAt: checkpoint.at,
       updatedAt: head.at,
@@ -138,7 +138,7 @@ class SmallStore {
       leaseUntil: 0,
       claims: 0,
       deaths: { count: 0, head: 0 },
-      deathsSinceRelease: 0,
+      deathsSinceRest: 0,
       refusals: [],
     };
     this.#runs.set(JSON.stringify([tenant, runId]), run);
@@ -150,7 +150,7 @@ class SmallStore {
     const died = run.owner !== undefined && run.owner !== workerId ? 1 : 0;
     const { head, deaths } = this.#row(run);
     run.deaths = { count: deaths + died, head };
-    run.deathsSinceRelease += died;
+    run.deathsSinceRest += died;
     run.claims += 1;
     run.token = this.#count += 1;
     run.owner = workerId;
@@ -241,7 +241,6 @@ class SmallStore {
     }
     run.token = this.#count += 1;
     run.owner = undefined;
-    run.deathsSinceRelease = 0;
   }
 
   commit({
@@ -267,7 +266,10 @@ class SmallStore {
     const kept = run.waits.filter(({ wait }) => !gone.has(wait.waitId));
     run.waits.splice(0, Infinity, ...kept, ...openWaits.map((wait) => ({ no: (this.#count += 1), wait })));
     for (const message of run.messages) message.isTaken ||= takeMessages.includes(message.id);
-    if (releases === true) this.releaseClaim(claim);
+    if (releases === true) {
+      this.releaseClaim(claim);
+      run.deathsSinceRest = 0;
+    }
     return { isHeld: releases !== true };
   }
 

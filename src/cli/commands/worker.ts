@@ -1,6 +1,6 @@
 /** `cairn worker` */
 import { resolve } from 'node:path';
-import { openApp, type App } from '../../app/open-app.ts';
+import { openApp, type App, type AppOptions } from '../../app/open-app.ts';
 import { knowModules, startWorker, type Worker } from '../../app/worker.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
@@ -106,13 +106,13 @@ async function drain(worker: Worker, graceMs: number): Promise<void> {
   clearTimeout(timer);
 }
 
-async function work(session: Session, app: App, input: WorkerArguments): Promise<number> {
-  const { concurrency, graphs, queues, grace = defaultGraceS, healthFile } = input;
+async function work(session: Session, app: App, input: WorkerArguments, opened: AppOptions): Promise<number> {
+  const { concurrency, graphs, queues, modules, grace = defaultGraceS, healthFile } = input;
   const report = new WorkerReport(session, healthFile);
   // Before the report: whoever reads it may send a signal at once.
   const interrupt = listenForInterrupt();
   report.write();
-  const worker = startWorker(app, {
+  const told: Parameters<typeof startWorker>[1] = {
     ...(concurrency !== undefined && { concurrency }),
     ...(graphs !== undefined && { graphs }),
     ...(queues !== undefined && { queues }),
@@ -122,7 +122,8 @@ async function work(session: Session, app: App, input: WorkerArguments): Promise
       report.onRested(result);
       void app.rested?.(result);
     },
-  });
+  };
+  const worker = startWorker(app, told, { ...opened, modules });
   report.attach(worker);
   const heartbeat = setInterval(() => report.write(), heartbeatMs);
   try {
@@ -157,7 +158,7 @@ export const workerCommand: Command<WorkerArguments> = {
   async execute(session, input) {
     const { concurrency, workflows, allow, modules = [] } = input;
     if (concurrency === 0) throw new CairnError('USAGE_INVALID', { reason: '--concurrency takes 1 or more' });
-    const app = await openApp({
+    const opened = {
       ...session,
       workflows,
       allow,
@@ -165,12 +166,13 @@ export const workerCommand: Command<WorkerArguments> = {
       // delay stopping.
       holdTimersMs: 0,
       cleanUpEvery: 'configured',
-      report: (error) => void reportFailure(error, session.screen, session.isJson),
-    });
+      report: (error: unknown) => void reportFailure(error, session.screen, session.isJson),
+    } as const;
+    const app = await openApp(opened);
     try {
       noteGrants(session, app.grantsNote);
       await knowModules(app, session.cwd, modules);
-      return await work(session, app, input);
+      return await work(session, app, input, opened);
     } finally {
       await app.close();
     }

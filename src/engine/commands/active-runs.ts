@@ -3,7 +3,7 @@ import type { Graph } from '../../graph/graph.ts';
 import { refusalOf, renewClaim } from '../../history/access/place.ts';
 import { loadState, type LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
-import type { ResumeOptions, RunHandle } from '../api.ts';
+import type { Apart, ResumeOptions, RunHandle } from '../api.ts';
 import { requireSecrets } from '../calls/secret-access.ts';
 import { requireRun } from './answer.ts';
 import { openState } from './open-state.ts';
@@ -90,6 +90,7 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   await openState(env, run, draft, graph, options, origin);
   const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed, secrets });
   runner.core.isTakenOver = isTakenOver;
+  runner.core.apart = options.apart;
   runner.core.clockSetBackMs = clockSetBackMs;
   if (options.retry === true) runner.retryEnded(options.by);
   if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
@@ -112,6 +113,8 @@ export function hasEnded({ status }: Pick<RunTree, 'status'>, { retryFailed = tr
 export interface AdvanceWay extends ResumeOptions {
   /** It is advanced for a limited time, so nothing is waited for in this process (HO3). */
   readonly isSlice?: true;
+  /** It is a suspect, and advanced apart from other runs. */
+  readonly apart?: Apart;
   /** It was cancelled here a moment ago, and goes on under the same claim. */
   readonly isHandedOver?: true;
 }

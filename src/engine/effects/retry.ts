@@ -98,6 +98,8 @@ export function afterFailure(
   const facts = factsOf(error);
   // Waiting does not increase a budget.
   if (facts.code === 'BUDGET_EXCEEDED') return { kind: 'fail' };
+  // It would end the next process alike. A person may resume the run.
+  if (CairnError.is(error, 'NODE_KILLED')) return { kind: 'fail' };
   const delayMs = retryDelayMs(effort.retry, attempt, facts, () => core.env.ids.random());
   if (delayMs === undefined) return { kind: 'fail' };
   const applied = appliedOf(error);

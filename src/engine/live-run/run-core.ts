@@ -23,7 +23,7 @@ import type { ClaimRenewals } from './claim-keeper.ts';
 import { measureIn, Committer, type Landed, RunSecrets } from './committer.ts';
 import { type Draft, type Pace, Standing, type Moment } from './draft.ts';
 import { type EffectsInFlight, OwnEffects } from './own-effects.ts';
-import type { LiveEvent } from '../api.ts';
+import type { Apart, LiveEvent } from '../api.ts';
 import { CairnError } from '../../errors.ts';
 
 // The interface through which a run's parts take over what a fork's ancestors recorded (X2).
@@ -185,6 +185,8 @@ export class RunCore {
   readonly resumedSeq: number;
   /** Whether another process was at work on the run when it ended or was closed, so that what was due may have begun there. */
   isTakenOver = false;
+  /** Set for a run that is advanced apart from others, since it is suspected of ending its process (O7). */
+  apart: Apart | undefined;
   /** By how much the clock was set back before the run was taken up: what is recorded of times to come is too late by that. */
   clockSetBackMs = 0;
   /** What was begun again without a declared effect class: paths of nodes and steps. */

@@ -40,14 +40,19 @@ export function launch(core: RunCore, activation: Activation): void {
   activation.scope?.end();
   activation.scope = scope;
   const begunMs = core.env.clock.monotonic();
+  const condemned = core.apart?.condemned(activation.path);
+  if (condemned !== undefined) return attemptFailed(core, activation, condemned);
+  core.apart?.onBegun(activation.path);
   const end = isEffect(node) ? core.own.begin(effortKeyOf(core, new NodeEffort(activation))) : undefined;
   let returned: unknown;
   try {
     returned = callInScope(scope, () => node.implementation.run(new Context(core, activation)));
   } catch (error) {
+    core.apart?.onEnded(activation.path);
     end?.({ thrown: error, spent: costSoFar(core, activation) });
     return attemptFailed(core, activation, error);
   }
+  if (!isThenable(returned)) core.apart?.onEnded(activation.path);
   const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
   if (goesOn && isCurrent()) armTimeout(core, activation, begunMs, isCurrent);
   if (!isThenable(returned)) {
@@ -56,10 +61,12 @@ export function launch(core: RunCore, activation: Activation): void {
   }
   returned.then(
     (value) => {
+      core.apart?.onEnded(activation.path);
       end?.({ returned: value, spent: costSoFar(core, activation) });
       if (isCurrent()) attemptReturned(core, activation, value);
     },
     (error: unknown) => {
+      core.apart?.onEnded(activation.path);
       end?.({ thrown: error, spent: costSoFar(core, activation) });
       if (isCurrent()) attemptFailed(core, activation, error);
     },

@@ -420,7 +420,7 @@ export class Runner implements Loop {
     if (core.agenda.wakeUps.length > 0)
       for (const activation of core.agenda.wakeUps.splice(0)) this.#wakeUp(activation);
     core.replay?.pump();
-    const { concurrency } = core.rootFrame.graph.policies;
+    const concurrency = core.apart === undefined ? core.rootFrame.graph.policies.concurrency : 1;
     while (core.agenda.queue.length > 0 && (core.agenda.placesTaken < concurrency || core.standing.isStopping)) {
       const queued = core.agenda.queue.shift();
       if (queued !== undefined && !core.standing.isStopping && !queued.frameRun.hasFailed) prepareStart(core, queued);

@@ -171,7 +171,9 @@ const isDecidedByStore = ({ status }: ListQuery): boolean =>
 
 /** Adds to a list entry whether the run waits for code. */
 async function withCode(codeWaits: CodeWaits, row: RunRow, run: ListedRun): Promise<ListedRun> {
-  const waitsForCode = run.isHeld || run.isDamaged === true ? undefined : await codeWaits.of(row);
+  // Of a run whose workers die it is no news that none is alive.
+  const isOther = run.isHeld || run.isDamaged === true || run.deaths !== undefined;
+  const waitsForCode = isOther ? undefined : await codeWaits.of(row);
   return waitsForCode === undefined ? run : { ...run, waitsForCode };
 }
 

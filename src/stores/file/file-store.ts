@@ -435,7 +435,7 @@ function beginsRun({ entry }: Line): boolean {
 }
 
 /** What lines of an older format do not tell. */
-const notClaimed = { claims: 0, deaths: 0, deathsHead: 0, deathsSinceRelease: 0 };
+const notClaimed = { claims: 0, deaths: 0, deathsHead: 0, deathsSinceRest: 0 };
 
 /** Does once more what a line tells. It was accepted when it was written. */
 function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): void {

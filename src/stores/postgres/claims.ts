@@ -71,7 +71,7 @@ export const renewText: string = `
 const release = `
   with ${quick},
   released as (
-    update S.runs set token = nextval('S.tokens'), owner = null, lease_until = 0, deaths_unreleased = 0 from mode
+    update S.runs set token = nextval('S.tokens'), owner = null, lease_until = 0 from mode
     where set = 'off' and tenant = $1 and run_id = $2 and token = $3 returning no, head),
   old as (
     delete from S.refusals f using released where f.run = released.no and $4::text is not null

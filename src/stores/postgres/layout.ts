@@ -95,7 +95,7 @@ create table S.workers (
 create table S.refusals (
   run bigint not null, refused_by text collate "C" not null, head bigint not null, at bigint not null,
   primary key (run, refused_by));`,
-  // Owners that never gave a run back: while its head was `deaths_head`, and since it was given back.
+  // Owners that never gave a run back: while its head was `deaths_head`, and since it came to rest.
   `
 alter table S.runs add column claims int not null default 0, add column deaths int not null default 0,
   add column deaths_head bigint not null default 0, add column deaths_unreleased int not null default 0;

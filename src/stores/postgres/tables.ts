@@ -182,7 +182,7 @@ export function toRunRow(run: StoredRun): RunRow {
       : { claim: { workerId: fromText(owner), remainingMs: run.remaining } }),
     claims: run.claims,
     deaths: run.deaths_head === run.head ? run.deaths : 0,
-    deathsSinceRelease: run.deaths_unreleased,
+    deathsSinceRest: run.deaths_unreleased,
     hasMessages: run.message_count > 0,
     hasForks: run.has_forks,
     hasTags: run.has_tags,

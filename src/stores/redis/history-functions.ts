@@ -31,7 +31,10 @@ function writes.commit(q, bytes)
     end
   end
   if q.take and call('EXISTS', P .. 'inbox:' .. r.id) == 0 then set(r, { messageAt = false }) end
-  if q.releases then giveUp(r) end
+  if q.releases then
+    giveUp(r)
+    if (r.deathsUnreleased or 0) > 0 then set(r, { deathsUnreleased = 0 }) end
+  end
   if q.status or q.close or q.waits or q.take or q.releases then place(r) end
   if q.releases then wake(r.tenant, r.runId) end
   return { 'ok', q.releases and 0 or 1 }

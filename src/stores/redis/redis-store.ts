@@ -141,7 +141,7 @@ function toRunRow(reply: Reply | undefined): RunRow {
     ...(owner === null ? {} : { claim: { workerId: textOf(owner), remainingMs: Number(remaining) } }),
     claims: Number(r[24]),
     deaths: Number(r[25]),
-    deathsSinceRelease: Number(r[26]),
+    deathsSinceRest: Number(r[26]),
     hasMessages: r[13] === 1,
     hasForks: r[20] === 1,
     hasTags: r[21] === 1,

@@ -173,7 +173,7 @@ end
 
 local function wake(tenant, runId) call('PUBLISH', P .. 'wake', cjson.encode({ tenant, runId })) end
 
-local function giveUp(r) set(r, { token = nextNumber(), owner = false, leaseUntil = 0, deathsUnreleased = 0 }) end
+local function giveUp(r) set(r, { token = nextNumber(), owner = false, leaseUntil = 0 }) end
 
 -- Another server, or one that was started again: what was written last may be lost, numbers that were given included.
 local function begin()

@@ -39,7 +39,7 @@ export const admissionTests: SuitePart = {
         meta: bytesOf('meta of run'),
         claims: 0,
         deaths: 0,
-        deathsSinceRelease: 0,
+        deathsSinceRest: 0,
         hasMessages: false,
         prunedBelow: 0,
         schedule: { queue: '', priority: 0, dueAt: 1000 },

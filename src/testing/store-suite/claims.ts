@@ -106,8 +106,8 @@ export const claimsTests: SuitePart = {
       advance,
     }) => {
       const told = async (): Promise<readonly number[]> => {
-        const { claims, deaths, deathsSinceRelease } = await requireRun(store, 'run');
-        return [claims, deaths, deathsSinceRelease];
+        const { claims, deaths, deathsSinceRest } = await requireRun(store, 'run');
+        return [claims, deaths, deathsSinceRest];
       };
       await store.admitRun(admission('run'));
       assert.deepEqual(await told(), [0, 0, 0]);
@@ -121,8 +121,8 @@ export const claimsTests: SuitePart = {
       await advance(leaseMs + 1);
       const third = await store.claimRun({ tenant, runId: 'run', workerId: 'three', leaseMs });
       assert.ok(third.claim);
-      const { claims, deaths, deathsSinceRelease } = third.run;
-      assert.deepEqual([claims, deaths, deathsSinceRelease], [4, 1, 1]);
+      const { claims, deaths, deathsSinceRest } = third.run;
+      assert.deepEqual([claims, deaths, deathsSinceRest], [4, 1, 1]);
       assert.deepEqual(await told(), [4, 1, 1]);
       const fourth = await requireClaim(store, 'run', 'four', 'three');
       assert.deepEqual(await told(), [5, 2, 2]);
@@ -131,10 +131,10 @@ export const claimsTests: SuitePart = {
       await advance(leaseMs + 1);
       const [next] = await store.claimNext({ tenant, at: 1e15, workerId: 'five', leaseMs, limit: 1 });
       assert.ok(next);
-      assert.deepEqual([next.run.claims, next.run.deaths, next.run.deathsSinceRelease], [6, 1, 3]);
+      assert.deepEqual([next.run.claims, next.run.deaths, next.run.deathsSinceRest], [6, 1, 3]);
       assert.deepEqual(await told(), [6, 1, 3]);
       await store.releaseClaim(next.claim);
-      assert.deepEqual(await told(), [6, 1, 0]);
+      assert.deepEqual(await told(), [6, 1, 3]);
       const last = await requireClaim(store, 'run', 'six');
       await store.commit(commitOf(last, 2, { status: 'completed', releases: true }));
       assert.deepEqual(await told(), [7, 0, 0]);

@@ -190,7 +190,7 @@ export class CommitWrite {
   constructor(prepare: Prepare, heads: RunHeads, places: CheckpointPlaces, now: () => number) {
     this.#now = now;
     this.#releaseClaim = prepare(
-      'update runs set token = ?, owner = null, lease_until = 0, lease_ms = 0, deaths_unreleased = 0, head_seen = ? where tenant = ? and run_id = ?',
+      'update runs set token = ?, owner = null, lease_until = 0, lease_ms = 0, deaths_unreleased = deaths_unreleased * ?, head_seen = ? where tenant = ? and run_id = ?',
     );
     this.#heads = heads;
     this.#places = places;
@@ -219,16 +219,16 @@ export class CommitWrite {
     if (commit.openWaits !== undefined) this.openWaits(run.no, claim, commit.openWaits);
     if (commit.takeMessages !== undefined) for (const id of commit.takeMessages) this.#takeMessage().run(run.no, id);
     if (commit.releases !== true) return accepted;
-    this.release(claim);
+    this.release(claim, true);
     return released;
   }
 
   /** Releases a claim. The token grows, so that the released claim is fenced by the same check as one that was taken over. */
-  release(claim: Claim): void {
+  release(claim: Claim, isRested = false): void {
     const head = this.#heads.read(claim);
     if (head?.token !== claim.token) return;
     head.token = Math.max(head.token + 1, Math.floor(this.#now()));
-    this.#releaseClaim().run(head.token, head.head, claim.tenant, claim.runId);
+    this.#releaseClaim().run(head.token, isRested ? 0 : 1, head.head, claim.tenant, claim.runId);
   }
 
   /** Handles a commit whose seq is not the next. It may be one that was written before its reply was lost. */

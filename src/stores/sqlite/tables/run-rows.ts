@@ -345,7 +345,7 @@ export function toRunRow(row: StoredRun, clock: HostClock): RunRow {
     ...(isDamagedRow(row) && { isDamaged: true as const }),
     claims: row.claims,
     deaths: row.deaths_head === row.head ? row.deaths : 0,
-    deathsSinceRelease: row.deaths_unreleased,
+    deathsSinceRest: row.deaths_unreleased,
     hasMessages: row.has_messages === 1,
     ...(row.has_forks !== undefined && { hasForks: row.has_forks === 1 }),
     ...(row.has_tags !== undefined && { hasTags: row.has_tags === 1 }),

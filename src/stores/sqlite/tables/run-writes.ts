@@ -466,7 +466,7 @@ function describeRun({
     ...(claim && { claim: { workerId: claim.workerId, remainingMs: claim.leaseMs } }),
     claims: claim === undefined ? 0 : 1,
     deaths: 0,
-    deathsSinceRelease: 0,
+    deathsSinceRest: 0,
     hasMessages: false,
     prunedBelow: 0,
     schedule: scheduleOf({ checkpoint, ...(schedule && { schedule }) }),

@@ -30,7 +30,7 @@ const pageBytes = 16_384;
  * and a run that is claimed when it is admitted writes no page of that index. `head_seen` is the run's head at the last write of its row: a
  * head below it means that checkpoints were lost.
  *
- * `deaths` counts owners that never gave the run back while its head was `deaths_head`, `deaths_unreleased` those since it was given back.
+ * `deaths` counts owners that never gave the run back while its head was `deaths_head`, `deaths_unreleased` those since it came to rest.
  *
  * `check_value` of a run is that of its columns which never change (row-check.ts); null in rows from before it existed.
  *
