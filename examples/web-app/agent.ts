@@ -1,6 +1,6 @@
 /** The agent of the app: it answers customers, and refunds only what a person approves. */
-import { agent, tool } from '../../src/agents/index.ts';
 import { AgentGraph, END, START } from '../../src/index.ts';
+import { agent, tool } from '../../src/agents/index.ts';
 import { createScriptedModels } from '../../src/models/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { z } from 'zod';
