@@ -259,9 +259,10 @@ function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   return () => (loaded ??= load());
 }
 
-/** What is believed of the rows of a store. */
+/** What is believed of the rows of a store. A file that is not there yet is made by this process: nobody else has written to it. */
 function trustIn(place: StorePlace, { trustsStore, cwd }: AppOptions, { store }: FoundConfig): StoreTrust {
   if ('url' in place) return 'server';
+  if ('path' in place && !existsSync(place.path)) return 'own';
   return trustsStore !== false || isOwnPlace(place, store, cwd) ? 'own' : 'foreign';
 }
 

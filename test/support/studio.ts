@@ -1,7 +1,7 @@
 /** The studio under test: Chromium against the real server in a process of its own. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,11 +64,14 @@ export class StudioServer {
 
   async serve(port: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
     const options = ['--json', '--token-file', join(this.folder, 'tokens.json'), '--config', this.config];
-    const args = [builtMain, 'serve', '--http', `127.0.0.1:${port}`, ...options, '--store', this.store];
+    // A store that is typed might be somebody else's, so its runs start no modules, unless this command makes it.
+    const isNew = !existsSync(join(this.folder, 'runs.sqlite'));
+    const [typed, named] = isNew ? [['--store', this.store], {}] : [[], { CAIRN_STORE: this.store }];
+    const args = [builtMain, 'serve', '--http', `127.0.0.1:${port}`, ...options, ...typed];
     this.#server = spawn(process.execPath, args, {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...named, ...env },
     });
     const [line] = (await within('the server', once(this.#server.stdout!, 'data'))) as [Buffer];
     this.url = (JSON.parse(line.toString()) as { readonly url: string }).url;
