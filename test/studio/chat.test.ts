@@ -67,7 +67,7 @@ test('P6 a chat is streamed, asks in place before it acts, and is the same after
   expect(await faultsOf(page)).toEqual([]);
   // It is a run like any other.
   await page.getByRole('link', { name: 'Its run' }).click();
-  await page.getByRole('heading', { name: /^chat-/u }).waitFor();
+  await page.getByRole('heading', { name: /^cairn:chat:/u }).waitFor();
   expect(faults).toEqual([]);
   await page.context().close();
 }, 120_000);
