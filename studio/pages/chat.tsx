@@ -108,7 +108,8 @@ function Conversation({ id, agent }: { readonly id: string; readonly agent: stri
     addEventListener('scroll', look, { passive: true });
     return () => removeEventListener('scroll', look);
   }, []);
-  const runId = messages.find(({ role }) => role === 'assistant')?.id.split(':')[0];
+  // The id of an answer: its run, which may hold colons, then the node and the number of the visit.
+  const runId = messages.find(({ role }) => role === 'assistant')?.id.replace(/:[^:]*:\d+$/u, '');
   return (
     <section class="chat" aria-label={`Chat with ${agent}`}>
       <header class="page-head">
