@@ -110,12 +110,12 @@ export class ClaimKeeper {
 
   /**
    * Makes sure that nobody else has the run, if the claim was granted while this process's event loop was blocked, so that its lease may have
-   * run out before anything here knew of it. @throws CLAIM_LOST, and as the store
+   * run out before anything here knew of it. If the store is away, its effects wait for the lease by themselves. @throws CLAIM_LOST
    */
   async requireHeld({ store, clock }: { readonly store: Store; readonly clock: Clock }): Promise<void> {
     if (clock.monotonic() - this.leasedAt.monotonicMs < this.claim.leaseMs) return;
     const requestedAt = momentOf(clock);
-    const [renewal] = await store.renewClaims([this.claim]);
+    const [renewal] = await store.renewClaims([this.claim]).catch(() => []);
     if (renewal !== undefined) this.take(renewal, requestedAt);
     if (this.#lost !== undefined) throw this.#lost;
   }

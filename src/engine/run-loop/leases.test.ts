@@ -261,3 +261,23 @@ test('O2 a run that is resumed while the engine looks for work is claimed once, 
   expect(results.map((result) => result?.status)).toEqual(['completed', 'completed']);
   expect(claims).toEqual(['claimNext']);
 });
+
+test('O2.9 a run is not opened whose claim is heard of after its lease, when another worker has it', async () => {
+  const begun: string[] = [];
+  const graph = graphOf('g', [node('a', 'read', () => void begun.push('a'))], edges('> a', 'a >'));
+  const clock = createVirtualClock();
+  const store = createMemoryStore({ now: () => clock.now() });
+  const late: Store = { ...store, claimNext: (request) => replyAfter(clock, 2 * leaseMs, store.claimNext(request)) };
+  const findGraph = (): Graph => graph;
+  const { engine } = createBench({ store: late, clock, leaseMs, findGraph });
+  const other = createBench({ store, clock, leaseMs, findGraph, ids: testIds('worker-2') }).engine;
+  await engine.start(graph, {}, { runId: 'r', detach: true });
+  const taking = engine.takeUp({ limit: 1 });
+  await clock.advance(leaseMs);
+  const [taken] = await other.takeUp({ limit: 1 });
+  expect((await (await (taken as TakenRun).handle).result()).status).toBe('completed');
+  const refusal = taking.then(([mine]) => mine?.handle).catch((error: unknown) => error);
+  await clock.advance(leaseMs);
+  expect(await refusal).toMatchObject({ code: 'CLAIM_LOST' });
+  expect(begun).toEqual(['a']);
+});
