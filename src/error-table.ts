@@ -83,6 +83,7 @@ export type ErrorCode =
   | 'QUESTION_CHANGED'
   | 'SIGNAL_INVALID'
   | 'AGENT_DIVERGED'
+  | 'STEPS_CHANGED'
   | 'CASSETTE_MISSING'
   | 'ROUTE_UNKNOWN'
   | 'EFFECT_IN_DOUBT'
@@ -170,6 +171,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   NODE_OUTPUT_INVALID: row(422, 3, 'no', 'the outcome of node {node} does not fit{ at |path}{: |reason}', 'Return what the schema says, then resume the run.'),
   QUESTION_CHANGED: row(422, 3, 'no', 'node {node} asks another question each time it is repeated{: first |before}{, then |now}{: the choices, schema or data differ under the words |words}', 'Make the question from the state, from the results of steps, or from ctx.now(), which is recorded; then resume the run.'),
   AGENT_DIVERGED: row(409, 3, 'no', 'agent {node} asks another thing in call {call} than is on record{: its message |message}{ (|role}{) is |text}{: |differs}', 'Its prompt, tools or code have changed since the run began. Put them back and resume, or fork the run: a fork makes the call anew.'),
+  STEPS_CHANGED: row(409, 3, 'no', 'node {node} has changed: it would begin the effect {step} before it has called what is on record: {recorded}', 'Give the step the name that is on record and resume; or, if it is another effect, drop the recorded one on purpose: ctx.past.passOver((name) => name === ...), or fork the run.'),
   CASSETTE_MISSING: row(404, 3, 'no', 'cassette {cassette} has no answer to this call of {model}{; of the nearest call on record differs |differs|; nothing is on record}{: now |text}{ and then |recorded}', 'Record it: createCassetteModels({ path, record }), with the models that answer it.'),
   NODE_CALL_REFUSED: row(422, 3, 'no', 'ctx.{call} is refused in node {node}{: |reason}', 'See the rules of composed nodes.'),
   ROUTE_UNKNOWN: row(422, 3, 'no', 'node {node} routed to {target}, which is none of its targets {targets}', 'Return one of the declared targets.'),

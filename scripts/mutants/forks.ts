@@ -3,6 +3,27 @@ import type { Mutant } from './mutant.ts';
 
 export const forksMutants: readonly Mutant[] = [
   {
+    name: 'a renamed step with an effect happens again under changed code',
+    file: 'src/engine/calls/steps.ts',
+    old: 'if (!isFree) await afterRecorded(this.#core, this.#activation, this.#key);',
+    new: '',
+    tests: ['src/engine/calls/changed-steps.test.ts'],
+  },
+  {
+    name: 'an effect of parts side by side is refused before they have come to the one on record',
+    file: 'src/engine/calls/changed-code.ts',
+    old: 'if (isMoving) continue;',
+    new: '',
+    tests: ['src/engine/calls/changed-steps.test.ts'],
+  },
+  {
+    name: 'a fork that has come to a wait is free of its record for ever',
+    file: 'src/engine/waits/wait.ts',
+    old: '    noteLeft(core, activation);\n',
+    new: '',
+    tests: ['src/engine/calls/changed-steps.test.ts', 'test/agents/changed.test.ts'],
+  },
+  {
     name: 'what was read in a process that is gone is no part of the input',
     file: 'src/engine/run-loop/prepare.ts',
     old: '    activation.noteEarlierReads(record.reads);\n',

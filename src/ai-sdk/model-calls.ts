@@ -267,6 +267,7 @@ export class ModelCalls {
       effect: 'external' as const,
       idempotent: isHarmless,
       forgettable: isHarmless,
+      followsRecord: true,
       about: `a call of the model ${modelId}`,
       retry,
       ...(timeoutMs !== undefined && { timeoutMs }),

@@ -137,6 +137,12 @@ export interface NodeRecord extends Account {
   told?: ToldEnd;
   /** Number of attempts before the current retry budget. A resume of a failed run starts a new one (G8). */
   budgetFrom?: number;
+  /**
+   * How an open visit with calls on record goes on, until its function has come to a new call: in a fork that was made within it, for the
+   * code that the fork was given (`forked`) or for that of its first resume (`forked-for-any`); or under other code than that which made
+   * those calls (`recoded`).
+   */
+  continued?: 'forked' | 'forked-for-any' | 'recoded';
 }
 
 /** The record of a node of a frame. Ids are any text, `__proto__` too. */
@@ -222,6 +228,8 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   /** When a timer or a deadline is due, in epoch ms. */
   dueAt?: number;
   retryAt?: number;
+  /** A fork has made another call without making this one, which it had from its original. */
+  left?: true;
   /** See {@link NodeRecord.withheld}. */
   withheld?: true;
   /** See {@link NodeRecord.told}. */

@@ -202,3 +202,46 @@ describe('A2 X3.8 a model call that may have been paid, and is not made again', 
     expect([asked.status, asked.waits.map(({ prompt }) => prompt)]).toEqual(['paused', [question]]);
   });
 });
+
+describe('A3 X4.19 a deploy under a fork', () => {
+  test.each([
+    ['as it is', (own: Standing) => own.graph(() => ({}))],
+    ['with other instructions', (own: Standing) => own.graph(() => ({ instructions: 'Play.' }))],
+  ])(
+    'A3 X4.19 a fork %s is held to its own record: the next change diverges, and nothing is sent again',
+    async (_, forked) => {
+      const own = new Standing();
+      const { seq } = await own.begin();
+      const { engine } = own.bench;
+      const graph = forked(own);
+      const { runId } = await engine.fork({ runId: 'r', seq }, { graph });
+      engine.know(graph);
+      expect((await resumeToRest(engine, runId, graph)).status).toBe('paused');
+      const [bought, looks] = [own.models.requests.length, own.looks];
+      const deployed = own.graph(() => ({ tools: { look: own.look({ description: 'Other.' }) } }));
+      const failed = await own.goOn(afterCrash(own.bench), runId, deployed);
+      expect(failed.error?.cause).toMatchObject({ code: 'AGENT_DIVERGED' });
+      expect([own.models.requests.length, own.looks, own.sent]).toEqual([bought, looks, [{ to: 'bob' }]]);
+      // With what it was, the fork goes on.
+      const done = await own.goOn(afterCrash(own.bench), runId, forked(own));
+      expect([done.state.outputs, own.sent]).toEqual([{ a: 'Done.' }, [{ to: 'bob' }]]);
+    },
+  );
+
+  test.each([
+    ['that was made for the code as it was, and not run', (graph: Graph) => ({ graph })],
+    ['in which a stopped chat goes on', () => ({ origin: 'chat' as const })],
+  ])('A3 X4.19 a fork %s is held to its record under changed code: nothing is bought or sent', async (_, options) => {
+    const own = new Standing();
+    const { seq } = await own.begin();
+    const { runId } = await own.bench.engine.fork({ runId: 'r', seq }, options(own.graph(() => ({}))));
+    const bought = own.models.requests.length;
+    const failed = await own.goOn(
+      afterCrash(own.bench),
+      runId,
+      own.graph(() => ({ instructions: 'Play.' })),
+    );
+    expect(failed.error?.cause).toMatchObject({ code: 'AGENT_DIVERGED' });
+    expect([own.models.requests.length - bought, own.sent]).toEqual([0, [{ to: 'bob' }]]);
+  });
+});

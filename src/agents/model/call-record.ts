@@ -42,6 +42,8 @@ export class CallRecord<Message extends object> {
   /** Settings without the bound of the answer's tokens, by the settings with it. */
   readonly #unbound = new WeakMap<object, object>();
   readonly #pastMarks: readonly string[];
+  /** Whether the run was forked within this visit, and made no other call in it when the attempt began. */
+  readonly #isFork: boolean;
   /** The answers that were recorded when the attempt began. */
   readonly past: readonly RecordedCall[];
   /** All messages sent so far, each once, in order. */
@@ -57,7 +59,10 @@ export class CallRecord<Message extends object> {
     const own = ctx.past.steps().filter((step) => step.name.startsWith(`${name} `));
     for (const { name: step, status, output } of own)
       this.#remainingOf(step).push(status === 'done' ? (output as RecordedCall) : undefined);
-    this.past = own.filter(({ status }) => status === 'done').map(({ output }) => output as RecordedCall);
+    this.#isFork = ctx.past.isFork;
+    this.past = own
+      .filter(({ status, isLeft }) => status === 'done' && isLeft !== true)
+      .map(({ output }) => output as RecordedCall);
     this.#pastMarks = this.past.flatMap(({ marks }) => marks);
   }
 
@@ -134,7 +139,7 @@ export class CallRecord<Message extends object> {
 
   /** Whether any request may be made: every recorded answer was used, or the run is a fork. */
   get #isFree(): boolean {
-    return this.#ctx.past.isFork || this.#madeCount >= this.past.length;
+    return this.#isFork || this.#madeCount >= this.past.length;
   }
 
   /**

@@ -192,6 +192,7 @@ export class ModelSteps {
       effect: 'external',
       idempotent: isHarmless,
       forgettable: isHarmless,
+      followsRecord: true,
       about: `a call of the model ${settings.model}`,
       input: key,
       retry,

@@ -13,6 +13,7 @@ import { cancelChild, dropActivations } from '../settle/cancel.ts';
 import { failIdleChild } from '../settle/settle.ts';
 import { inTurn, beginCall, endCall, goesOn, updateBusy } from '../waits/wait.ts';
 import { hasDoubtIn } from '../waits/open-wait.ts';
+import { afterRecorded, hasEffectNodes } from './changed-code.ts';
 import { callOnce, sendSignal } from './child-calls.ts';
 import { openChild, type ChildCall } from './child-frame.ts';
 import { runStepOf } from './steps.ts';
@@ -60,6 +61,9 @@ async function takeUp(
   const { generation } = activation;
   beginCall(core, activation);
   try {
+    const isNew = activation.frameRun.openRecordOf(activation.node)?.children?.[key] === undefined;
+    if (isNew && hasEffectNodes(call.graph)) await afterRecorded(core, activation, key);
+    if (!isRunning(activation, generation)) return undefined;
     const frameRun = await openChild(core, activation, key, call);
     return frameRun === undefined || !isRunning(activation, generation)
       ? undefined

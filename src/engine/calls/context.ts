@@ -18,6 +18,7 @@ import type {
   SpanParts,
   TraceSpan,
 } from '../../graph/contracts/contracts.ts';
+import { mayCallOtherwise } from '../visit-records/continued-visits.ts';
 import { isOnRecord, nameOfStepKey, passKey, recordedStep, upcomingKey } from '../visit-records/finish-step.ts';
 import type { NodeRecord, DrawnKind, DrawnValue } from '../../state/tree.ts';
 import { ensureSteps } from '../visit-records/step-record.ts';
@@ -70,9 +71,9 @@ export function emitRecorded(core: RunCore, activation: Activation, name: string
 // `ctx.past`: what is recorded of a visit, for functions that check that they repeat themselves.
 
 /** @param generation - of the attempt that asks */
-export function pastOf({ run, replay }: RunCore, activation: Activation, generation: number): VisitPast {
+export function pastOf({ replay }: RunCore, activation: Activation, generation: number): VisitPast {
   return {
-    isFork: run.parent !== undefined,
+    isFork: mayCallOtherwise(activation),
     steps: () => stepsOf(activation),
     kindOf: (name) => {
       const kind = recordedStep(activation, upcomingKey(activation, name))?.kind;
@@ -99,8 +100,10 @@ export function pastOf({ run, replay }: RunCore, activation: Activation, generat
 
 function stepsOf({ frameRun, node }: Activation): readonly PastStep[] {
   const steps = frameRun.openRecordOf(node)?.steps ?? {};
-  return Object.entries(steps).flatMap(([key, { kind, status, output }]) =>
-    kind === 'step' && status !== 'open' ? [{ name: nameOfStepKey(key), status, output }] : [],
+  return Object.entries(steps).flatMap(([key, { kind, status, output, left }]) =>
+    kind === 'step' && status !== 'open'
+      ? [{ name: nameOfStepKey(key), status, output, ...(left === true && { isLeft: left }) }]
+      : [],
   );
 }
 
@@ -147,6 +150,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   frame.setNodeField(id, 'saves', saves + 1, String(saves + 1));
   frame.setNodeField(id, 'steps', {}, '{}');
   frame.deleteNodeField(id, 'retired');
+  frame.deleteNodeField(id, 'continued');
   keepBeside(core, activation);
   activation.forgetCalls(pendingKeys);
   core.draft.note({ kind: 'save', node: activation.path });

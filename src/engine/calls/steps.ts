@@ -13,6 +13,7 @@ import { budgetMet, isBudgeted } from '../effects/begin.ts';
 import { type FailedAttempt, judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
 import { hashOfInput } from '../visit-records/node-record.ts';
 import { book, budgetExceeded } from '../visit-records/account.ts';
+import { mayCallOtherwise, noteNewCall } from '../visit-records/continued-visits.ts';
 import { StepEffort, announceUntraced, effortKeyOf, noteRepeatedStep } from '../visit-records/intent.ts';
 import {
   orderIfOverlapping,
@@ -33,6 +34,7 @@ import { inputHashOf } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
 import { giveBack, inTurn, beginCall, endCall, leaveAtWait, wakeUp, retryWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
+import { afterRecorded } from './changed-code.ts';
 
 type StepFunction<T> = (step: StepContext) => Promise<T> | T;
 
@@ -88,8 +90,8 @@ export async function runStepOf<T>(
 }
 
 /**
- * The record of a step, if it was made with the same input and effect class. Another one is never used silently: in a fork the step runs
- * again, in a resume the call is refused.
+ * The record of a step, if it was made with the same input and effect class. Another one is never used silently: where the run was forked
+ * within the visit the step runs again, in a resume the call is refused.
  */
 function recordOfInput(
   core: RunCore,
@@ -102,7 +104,8 @@ function recordOfInput(
   if (reason === undefined) return recorded;
   // What may have happened is not dropped in a fork either.
   const isInDoubt = recorded?.status !== 'done' && recorded?.intent !== undefined;
-  if (core.run.parent === undefined || isInDoubt)
+  const isOriginals = mayCallOtherwise(activation) || recorded?.left === true;
+  if (!isOriginals || isInDoubt)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'step', node: activation.path.join('/'), reason });
   deleteStep(core, activation, key);
   return undefined;
@@ -158,6 +161,12 @@ class StepCall<T> {
       hash: this.#inputHash(),
       options: this.#options,
     });
+    if (effort.fields() === undefined) {
+      const isFree = !isEffect(effort) || effort.isForgettable || this.#options.followsRecord === true;
+      if (!isFree) await afterRecorded(this.#core, this.#activation, this.#key);
+      if (!this.#isCurrent()) return never<T>();
+      noteNewCall(this.#core, this.#activation);
+    }
     const taken = await this.#takeOver(effort);
     if (taken !== undefined) return taken.output as T;
     if (this.#core.root.released === true) announceUntraced(this.#core, effort, effort.fields()?.attempt ?? 1);

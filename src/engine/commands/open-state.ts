@@ -9,6 +9,7 @@ import { askAgain, setRunBudget } from '../visit-records/account.ts';
 import { openFailedNodes } from '../visit-records/failed-nodes.ts';
 import type { Draft } from '../live-run/draft.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
+import { noteContinued } from '../visit-records/continued-visits.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
 import { reopenVisits, type OldViews } from './reopen.ts';
 import { takeRoutesAgain } from './reroute.ts';
@@ -33,6 +34,7 @@ export async function openState(
   const oldViews = await reopenVisits(env, run, draft, graph);
   takeRoutesAgain(draft, graph);
   if (differences !== undefined) {
+    noteContinued(draft, 'recoded', isFirstOfFork(run) ? 'forked-for-any' : undefined);
     draft.setGraphHash(graph.hash);
     draft.note({ kind: 'resume', ...origin, graphHash: graph.hash, detail: differences });
     draft.mustCommit = true;
@@ -44,6 +46,11 @@ export async function openState(
   else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
   if (options.budget !== undefined) setRunBudget(draft, checkBudget(options.budget), options.by);
   return oldViews;
+}
+
+/** Whether the run is a fork that has not gone on since it was made: if it was given no code, its first resume gives it. */
+function isFirstOfFork({ parent, head }: RunRow): boolean {
+  return parent !== undefined && head === parent.seq + 1;
 }
 
 /** Reopens a failed run: its failures are removed, and the activations that failed become open again (G8, G10). */

@@ -14,6 +14,7 @@ import { formatPath } from '../../history/read/state-path.ts';
 import { viewValues } from '../../history/read/whole-checkpoint.ts';
 import { suppliedFault } from '../validate/supplied-fault.ts';
 import { openFailedNodes } from '../visit-records/failed-nodes.ts';
+import { noteContinued } from '../visit-records/continued-visits.ts';
 import { pathKeyOf } from '../visit-records/node-record.ts';
 import type { Admission, RunKey, RunRow, WaitRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -213,6 +214,8 @@ export async function draftFork<State extends TreeWriter>(
   state.delete(['failures']);
   openFailedNodes(state);
   const differences = await changeGraph(env, run, state, options, fork);
+  // A chat that was stopped goes on in a fork, as it was.
+  if (options.origin !== 'chat') noteContinued(state, options.graph === undefined ? 'forked-for-any' : 'forked');
   const patched: string[] = [...(root.patched ?? [])];
   const set = options.set ?? [];
   if (set.some(isOfOutput)) await checkNodes(env, run, root, set);

@@ -122,6 +122,10 @@ export class OpenCalls {
   draws: Draws | undefined;
   /** Events that are not in a checkpoint yet. They are lost if the attempt dies. */
   events: RecordedEvent[] | undefined;
+  /** Number of calls that are held back until others were made, and what is told of each beginning or end of a call. */
+  #held = 0;
+  #moves = 0;
+  #whenMoved: (() => void)[] = [];
   #effectSteps: Set<string> | undefined;
   #parts: Map<string, OnWaiting> | undefined;
   #controller: AbortController | undefined;
@@ -181,6 +185,38 @@ export class OpenCalls {
   beginCall(): void {
     this.isOverlapping = this.stepsInFlight + this.openWaits + this.childrenInFlight > 0;
     this.stepsInFlight += 1;
+    this.#tellHeld();
+  }
+
+  /** Notes that a call has returned, or stopped at a wait. */
+  endCall(): void {
+    this.stepsInFlight -= 1;
+    this.#tellHeld();
+  }
+
+  /**
+   * Holds a call back until another one begins or ends.
+   * @returns false if no other is in progress, or all others are held back too, and the function has had time to call more
+   */
+  async heldUntilOthers(clock: Clock): Promise<boolean> {
+    const { generation } = this;
+    const before = this.#callCount;
+    this.#held += 1;
+    for (let turn = 0; turn < 3; turn += 1) await new Promise<void>((resolve) => clock.defer(resolve));
+    while (this.generation === generation && this.#callCount === before && this.stepsInFlight > this.#held)
+      await new Promise<void>((resolve) => this.#whenMoved.push(resolve));
+    if (this.generation === generation) this.#held -= 1;
+    return this.#callCount > before;
+  }
+
+  /** Grows with each call, and with the end of each that was not on record. */
+  get #callCount(): number {
+    return this.#moves + (this.calls?.length ?? 0);
+  }
+
+  #tellHeld(): void {
+    this.#moves += 1;
+    for (const resolve of this.#whenMoved.splice(0)) resolve();
   }
 
   /** Prepares a new start of the node's function, with its own signal and calls. */
@@ -190,6 +226,8 @@ export class OpenCalls {
     this.#abortReason = undefined;
     this.#isSignalOver = false;
     this.stepsInFlight = 0;
+    this.#held = 0;
+    this.#tellHeld();
     this.isEnding = false;
     this.isStopped = false;
     this.failure = undefined;

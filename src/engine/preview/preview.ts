@@ -2,7 +2,8 @@
 import { recordedDoubt, doubtViewOf, resultByPerson, applyVerdict } from '../effects/judge.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
 import { type BegunEffect, begunEffectsOf } from '../visit-records/settle-record.ts';
-import { effectKey } from '../visit-records/finish-step.ts';
+import { effectKey, nameOfStepKey } from '../visit-records/finish-step.ts';
+import { uncalledEffects } from '../visit-records/continued-visits.ts';
 import type { Activation, Loop } from '../live-run/loop.ts';
 import { type Due, RunCore, isEffect, type EngineEnvironment } from '../live-run/run-core.ts';
 import { hasAmounts } from '../../graph/amounts.ts';
@@ -195,11 +196,9 @@ class Preview implements Loop {
         met.onBudget === 'ask' ? 'asks' : 'fails',
         `the budget of ${budgetName(met.of)} is spent`,
       );
-    const because = this.#comparesQuestions(activation)
-      ? 'its code has changed: a question that is not the one on record is asked anew'
-      : reopened === undefined
-        ? this.#oldView(activation)
-        : `begins anew with ${reopened.changed.join(', ')} as set`;
+    const because =
+      this.#changedCode(activation) ??
+      (reopened === undefined ? this.#oldView(activation) : `begins anew with ${reopened.changed.join(', ')} as set`);
     this.#addUnknown(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', because);
   }
 
@@ -210,6 +209,18 @@ class Preview implements Loop {
     const changed = path.length === 1 ? this.oldViews.get(node.id) : undefined;
     if (changed === undefined || frameRun.openRecordOf(node)?.view === undefined) return undefined;
     return `does not see what the fork sets: it goes on with the state that it began with, since it had read ${changed.join(', ')}, which changed meanwhile`;
+  }
+
+  /** What becomes of the calls on record of a function whose code has changed since. */
+  #changedCode(activation: Activation): string | undefined {
+    const effects = uncalledEffects(activation).map(nameOfStepKey);
+    const rules = [
+      ...(this.#comparesQuestions(activation) ? ['a question that is not the one on record is asked anew'] : []),
+      ...(effects.length > 0
+        ? [`it fails with STEPS_CHANGED if it begins another effect without having called ${effects.join(', ')}`]
+        : []),
+    ];
+    return rules.length === 0 ? undefined : `its code has changed: ${rules.join('; ')}`;
   }
 
   /** Whether the function is repeated under other code than that which asked the recorded questions. */

@@ -11,6 +11,7 @@ import type { Activation, FrameRun } from '../live-run/loop.ts';
 import { type RunCore, never } from '../live-run/run-core.ts';
 import { closeUncalled } from './changed-waits.ts';
 import { endOrders, failureOf } from '../visit-records/finish-step.ts';
+import { noteLeft } from '../visit-records/continued-visits.ts';
 import { CallOrder } from '../live-run/open-calls.ts';
 
 /** Depends on the run where it was opened, the place and the name only, so that it survives crashes and forks. */
@@ -147,7 +148,7 @@ export function beginCall(core: RunCore, activation: Activation): void {
 
 /** Call when a call has returned or stopped at a wait. The function may have nothing to do now but wait. */
 export function endCall(core: RunCore, activation: Activation): void {
-  activation.stepsInFlight -= 1;
+  activation.endCall();
   goesOn(core, activation);
 }
 
@@ -165,6 +166,7 @@ export function goesOn(core: RunCore, activation: Activation): void {
     if (activation.openWaits === 0 || activation.childrenInFlight > 0 || !hasNoWork(activation))
       return updateBusy(core, activation);
     closeUncalled(core, activation);
+    noteLeft(core, activation);
     leave(core, activation);
     core.loop.requestTurn();
   });

@@ -6,7 +6,10 @@ import type { FileRef } from '../file-ref.ts';
  * function, never to decide what the function does (P1).
  */
 export interface VisitPast {
-  /** Whether the run is a fork. A fork's function may make other calls than those on record; they count as new ones. */
+  /**
+   * Whether the run was forked within this visit and has made no call of its own in it since. Its function may make other calls than those
+   * on record; they count as new ones.
+   */
   readonly isFork: boolean;
   /** Steps by their names, in the order in which they were recorded. */
   steps(): readonly PastStep[];
@@ -32,6 +35,8 @@ export interface PastStep {
   readonly name: string;
   readonly status: 'started' | 'done' | 'failed';
   readonly output?: unknown;
+  /** Whether the run is a fork that went on without it: it is the original's, and need not be called. */
+  readonly isLeft?: true;
 }
 
 /**

@@ -195,6 +195,11 @@ export interface StepOptions {
   readonly about?: string;
   /** Whether nobody need be asked if it is in doubt and no longer called, since it changes nothing outside. Default false. */
   readonly forgettable?: boolean;
+  /**
+   * Whether its caller compares what it calls with the record itself, as the loop of an agent does. Under changed code it may then begin
+   * whatever effects on record were not called. Default false.
+   */
+  readonly followsRecord?: boolean;
 }
 
 /** How `emit` handles an event. */

@@ -24,6 +24,7 @@ const stepFields = [
   'atMost',
   'about',
   'forgettable',
+  'followsRecord',
 ] as const satisfies readonly (keyof StepOptions)[];
 const questionFields = [
   'name',
@@ -56,6 +57,7 @@ export function stepFault(options: StepOptions): string | undefined {
   checkType(report, '', 'idempotent', options.idempotent, 'boolean');
   checkType(report, '', 'about', options.about, 'string');
   checkType(report, '', 'forgettable', options.forgettable, 'boolean');
+  checkType(report, '', 'followsRecord', options.followsRecord, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
   checkType(report, '', 'readAnswer', options.readAnswer, 'function');
   if (options.answerSchema !== undefined && !isObject(options.answerSchema))
