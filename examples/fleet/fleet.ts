@@ -13,6 +13,9 @@ const [lookMs, patienceMs] = [50, 120_000];
 /** How long a worker stands still: longer than its lease, and shorter than the time in which it may be in the middle of an effect. */
 const stopMs = 3_000;
 
+/** How the ids of the runs that the schedule starts begin; their times follow. */
+const restockIds = 'cairn:due:restock:';
+
 const script = join(import.meta.dirname, 'worker.ts');
 
 /** One worker process, and what it has said. */
@@ -264,7 +267,7 @@ async function count(
   return {
     completed: completed.length,
     restocks: ids.length,
-    effects: [...times.keys()].filter((effect) => !effect.startsWith('restock.')).length,
+    effects: [...times.keys()].filter((effect) => !effect.startsWith(restockIds)).length,
     expectedEffects: all * effectsOfOrder,
     repeated: [...times].filter(([, lines]) => lines.length > 1).map(([effect]) => effect),
     faults: [
@@ -278,15 +281,19 @@ async function count(
 
 /** The runs that a schedule of each second has left out between its first and its last one. */
 function missedSeconds(ids: readonly string[]): readonly string[] {
-  const [first, last] = [ids[0], ids.at(-1)].map((id) =>
-    Date.parse((id ?? '').replace(/^restock\.(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5')),
-  );
+  const [first, last] = [ids[0], ids.at(-1)].map((id = '') => secondOf(id));
+  if (first === undefined || last === undefined) return ['anything'];
   const missed: string[] = [];
-  for (let time = first ?? NaN; time <= (last ?? NaN); time += 1_000) {
-    const id = `restock.${new Date(time).toISOString().replace(/[-:]|\.\d+/g, '')}`;
+  for (let time = first; time <= last; time += 1_000) {
+    const id = restockIds + new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
     if (!ids.includes(id)) missed.push(id);
   }
   return missed;
+}
+
+function secondOf(id: string): number | undefined {
+  const time = Date.parse(id.slice(restockIds.length).replace(/^(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5'));
+  return id.startsWith(restockIds) && !Number.isNaN(time) ? time : undefined;
 }
 
 async function listAll<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {

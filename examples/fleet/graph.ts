@@ -105,7 +105,7 @@ const restock = new AgentGraph({ input: input.pick({ ledger: true }) }, { id: 'r
 
 type CompiledOrders = ReturnType<typeof orders.compile>;
 
-/** All that a worker of the fleet works on: orders, and each second a run that fills up the stock, whose id is `restock.TIME`. */
+/** All that a worker of the fleet works on: orders, and each second a run that fills up the stock, whose id is `cairn:due:restock:TIME`. */
 export function compileFleet(
   store: Store | string,
   ledger = '',
