@@ -4,6 +4,7 @@ import type { Amounts } from '../graph/amounts.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
+import type { Failure } from '../history/read/failures.ts';
 import type { WorkerAbout } from '../history/read/list-workers.ts';
 import type { History } from '../history/history.ts';
 import type { WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
@@ -243,6 +244,11 @@ export interface RunResult {
   /** The first error that made the run fail, such as NODE_FAILED. Set when the status is `failed`. */
   readonly error?: CairnError;
   readonly failed: readonly string[];
+  /**
+   * Why the nodes in `failed` failed, and what failed within them (steps, nodes of child runs): the newest attempt of each, in the order in
+   * which they were recorded, at most 20. Absent if nothing failed, or if the history cannot be read any more.
+   */
+  readonly failures?: readonly Failure[];
   readonly skipped: readonly string[];
   /**
    * Nodes (`a`) and steps (`a/step`) without a declared effect class that the process before this one may have begun, that have no recorded

@@ -9,6 +9,8 @@ import {
   type ShowCheckpointInput,
   type ShowCheckpointOutput,
 } from '../../operations/checkpoints/show-checkpoint.ts';
+import { errorLines } from '../../operations/format/failure-words.ts';
+import { describeWorker } from '../../app/process/process-ids.ts';
 import { describePart } from '../text/change-text.ts';
 import { printable, printableLines } from '../../operations/format/terminal.ts';
 import { toneOf, formatPairs, formatTable } from '../text/terminal-text.ts';
@@ -79,7 +81,21 @@ function toCells(node: Node, details: ShowCheckpointOutput): Parameters<typeof f
   ];
 }
 
-function printDetails({ screen }: Session, details: ShowCheckpointOutput): void {
+/** All that is recorded of the error in a part of a change. */
+function stackLines({ error }: ShowCheckpointOutput['change'][number], cwd: string): readonly string[] {
+  if (error === undefined) return [];
+  const { stack, causes, ...about } = error;
+  const told = {
+    ...about,
+    ...(stack?.frames && { stack: stack.frames }),
+    ...(causes && {
+      causes: causes.map(({ stack: of, ...cause }) => ({ ...cause, ...(of?.frames && { stack: of.frames }) })),
+    }),
+  };
+  return errorLines(told, { cwd, nameWorker: describeWorker }).map((line) => `  ${line}`);
+}
+
+function printDetails({ screen, cwd, commandLine }: Session, details: ShowCheckpointOutput, stack: boolean): void {
   const {
     checkpointId,
     runId,
@@ -114,8 +130,10 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
   screen.print(
     '',
     'What happened:',
-    change.map((part) => `  ${describePart(part)}`),
+    change.flatMap((part) => [`  ${describePart(part)}`, ...(stack ? stackLines(part, cwd) : [])]),
   );
+  if (!stack && change.some(({ error }) => (error?.stack ?? error?.causes) !== undefined))
+    screen.print('', `Where it was thrown: ${commandLine('show', `${runId}@${seq}`, '--stack')}`);
   const lines = formatRecorded(recorded, screen.width);
   if (lines.length > 0) screen.print('', 'What it recorded:', lines);
   // The start and end of a graph do no work, so they are not shown.
@@ -144,17 +162,25 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     );
 }
 
-export const showCommand: Command<ShowCheckpointInput> = {
+interface ShowArguments extends ShowCheckpointInput {
+  readonly stack?: boolean;
+}
+
+export const showCommand: Command<ShowArguments> = {
   ...ofOperation(showCheckpoint),
+  fields: {
+    ...showCheckpoint.input,
+    stack: { type: 'flag', description: 'of what failed, all frames and causes that are recorded' },
+  },
   examples: [
     { line: 'cairn show 0198c2f4', does: 'the newest checkpoint of a run' },
     { line: 'cairn show 0198c2f4@head~1', does: 'the one before it' },
   ],
-  execute(session, input) {
+  execute(session, { stack = false, ...input }) {
     return withHistory(session, async (context) => {
       const output = await perform(showCheckpoint, context, input);
       if (session.isJson) session.printJson(output);
-      else printDetails(session, output);
+      else printDetails(session, output, stack);
       return 0;
     });
   },

@@ -8,6 +8,8 @@ import {
   nodeNameOf,
   type OpenQuestion,
 } from '../../operations/waits/find-wait.ts';
+import { failureLines } from '../../operations/format/failure-words.ts';
+import { describeWorker } from '../../app/process/process-ids.ts';
 import { printable, printableLines } from '../../operations/format/terminal.ts';
 import { toneOf } from '../text/terminal-text.ts';
 import { describeMetadata, describeReplaced, formatWait } from '../text/wait-text.ts';
@@ -159,12 +161,33 @@ function printWaits(session: Session, { runId, waits }: RunStanding, { now, isSt
   );
 }
 
-function printFailure(session: Session, { runId, error, failed }: RunStanding, { isStored }: Moment): void {
+/** Frames of each error that are shown after a run. `cairn show --stack` has all. */
+const framesShown = 3;
+/** Failures that are shown after a run: those that came last, since what failed for good is among them. */
+const failuresShown = 5;
+
+/** Prints where in the user's own code the failures arose, and what caused them. Nothing where the message has said all there is. */
+function tellFailures({ screen, cwd }: Session, failures: NonNullable<RunStanding['failures']>): void {
+  const telling = failures.filter(({ stack, causes, again }) => (stack ?? causes ?? again) !== undefined);
+  for (const failure of telling.slice(-failuresShown)) {
+    const [first = '', ...more] = failureLines(failure, { cwd, framesMax: framesShown, nameWorker: describeWorker });
+    screen.note(...atWords(first, screen), ...more.map((line) => screen.paint('dim', line)));
+  }
+  const left = telling.length - failuresShown;
+  if (left > 0) screen.note(screen.paint('dim', `and ${left} more: --json has them`));
+}
+
+function printFailure(
+  session: Session,
+  { runId, error, failed, failures = [] }: RunStanding,
+  { isStored }: Moment,
+): void {
   const { screen, commandLine } = session;
   if (failed.length > 0) screen.note(...atWords(`failed: ${printable(failed.join(', '))}`, screen));
   if (error !== undefined) {
     screen.note(...atWords(`${printableLines(error.message)} [${error.code}]`, screen));
   }
+  tellFailures(session, failures);
   const namesResume = error !== undefined && /\bresume\b/.test(error.hint);
   if (error !== undefined && (isStored || !namesResume)) screen.note(...atWords(printableLines(error.hint), screen));
   if (!isStored) return screen.note(...goneWords(session));

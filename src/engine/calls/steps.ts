@@ -7,6 +7,7 @@ import type { StepContext, StepOptions } from '../../graph/contracts/node-contra
 import type { OnWaiting } from '../../graph/contracts/contracts.ts';
 import { atMostFault, stepFault } from '../../graph/validate/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
+import { failureNote } from '../visit-records/failure-note.ts';
 import { admitError, offloadValue } from '../validate/admit-outcome.ts';
 import { afterFailure, planRetry, announceAttempt, callAttempt } from '../effects/retry.ts';
 import { budgetMet, isBudgeted } from '../effects/begin.ts';
@@ -342,7 +343,7 @@ class StepCall<T> {
     ensureSteps(activation);
     const order = orderIfOverlapping(activation, this.#key);
     setStep(this.#core, activation.path, this.#key, { ...failed, ...order, error: admitted.value });
-    noteStep(this.#core, activation, this.#key, failed);
+    noteStep(this.#core, activation, this.#key, failed, { error: failureNote(this.#core, effort.name, error) });
     return failureOf({ ...failed, error: admitted.value }, (error as Partial<Error> | undefined)?.stack);
   }
 }

@@ -17,7 +17,7 @@ import { measureIn, RunFeed } from '../live-run/committer.ts';
 import { ClaimKeeper } from '../live-run/claim-keeper.ts';
 import { Runner } from '../run-loop/runner.ts';
 import { CairnError } from '../../errors.ts';
-import { streamEvents, resultOf } from '../watch/event-stream.ts';
+import { streamEvents, resultOf, withFailures } from '../watch/event-stream.ts';
 import { traceRun } from '../watch/trace-run.ts';
 
 // Resumes a run: claims it, loads its state, checks its graph, and prepares retries of a failed run (G8, H3, O1).
@@ -333,8 +333,8 @@ export class ActiveRuns {
       created,
       result: async () => {
         await active.rested;
-        const { committer, root, rootFrame, repeated } = active.runner.core;
-        return resultOf(runId, committer.seq, root, rootFrame, repeated);
+        const { committer, root, rootFrame, repeated, run } = active.runner.core;
+        return withFailures(this.#env, run, resultOf(runId, committer.seq, root, rootFrame, repeated));
       },
       events: (options = {}) => streamEvents(this.#env, runId, feed, graph, options),
     };

@@ -9,6 +9,7 @@ import {
   type EffortFields,
   forgetDecision,
   isSameIntent,
+  noteBegunAgain,
   NodeEffort,
   type StepEffort,
 } from '../visit-records/intent.ts';
@@ -55,7 +56,7 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
   if (told !== undefined) return { kind: 'told', told };
   if (!isSameIntent(now, intent)) return judge(core, effort, onInDoubt);
   const known = verdictOf(effort, decideDoubt(doubtViewOf(effort, onInDoubt)));
-  if (known !== 'reconcile') return known;
+  if (known !== 'reconcile') return begunAgain(core, effort, known, 'idempotent');
   const found = await effort.reconcile?.({ idempotencyKey: intent.key });
   // A person may have decided meanwhile. That takes precedence.
   const view = doubtViewOf(effort, onInDoubt);
@@ -63,7 +64,15 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
     return { kind: 'happened', returned: found.output, by: 'reconcile' };
   const reconciled = found?.happened === false ? 'did not happen' : 'unknown';
   const verdict = verdictOf(effort, decideDoubt({ ...view, found: reconciled })) as Verdict;
-  return verdict.kind === 'ask' ? { kind: 'ask', isLookedUp: true } : verdict;
+  if (verdict.kind === 'ask') return { kind: 'ask', isLookedUp: true };
+  return begunAgain(core, effort, verdict, found?.happened === false ? 'reconcile' : 'idempotent');
+}
+
+/** Reports an effect that is begun again although it may have happened. What a person decided, or an attempt that ended, is on record. */
+function begunAgain(core: RunCore, effort: Effort, verdict: Verdict, by: 'idempotent' | 'reconcile'): Verdict {
+  const { decision, applied } = effort.fields() ?? {};
+  if (verdict.kind === 'run' && decision === undefined && applied === undefined) noteBegunAgain(core, effort, by);
+  return verdict;
 }
 
 function verdictOf(effort: Effort, decision: DoubtDecision): Verdict | 'reconcile' {

@@ -1,6 +1,6 @@
 /** Decides whether a failed attempt is retried, and after which delay (E6). */
 import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
-import { errorSummary } from '../validate/admit-outcome.ts';
+import { failureNote } from '../visit-records/failure-note.ts';
 import { type Effort, effortKeyOf, type StepEffort, isLate, withdraw } from '../visit-records/intent.ts';
 import { appliedOf, isEffect, savedIntent, type RunCore, guardCall, never } from '../live-run/run-core.ts';
 import { CairnError } from '../../errors.ts';
@@ -134,7 +134,7 @@ export function planRetry(
   effort.write({ attempt, retryAt, ...saved, ...(applied === 'ended' && mayHaveHappened && { applied }) });
   // Record whether the author's function decided, because its code is covered by `codeHash`.
   const by = effort.retry?.when === undefined ? {} : { by: 'when' };
-  core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(core, error), ...by });
+  core.draft.note({ kind: 'retry', ...effort.place, attempt, error: failureNote(core, effort.name, error), ...by });
 }
 
 // Deadlines of attempts: when one passes, the attempt's signal is aborted, and the attempt fails (E6, O2).

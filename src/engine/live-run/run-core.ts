@@ -1,6 +1,6 @@
 /** The central object of a run that is being advanced: its data, and its parts. */
 import type { Amounts } from '../../graph/amounts.ts';
-import type { ChangePart } from '../../history/stored/change.ts';
+import type { BegunAgain, ChangePart } from '../../history/stored/change.ts';
 import type { RunRow, Claim, Store } from '../../ports/store.ts';
 import type { Intent, RunTree, StepRecord, NodeRecord } from '../../state/tree.ts';
 import { type Activation, rootFrameRun, type FrameRun, type Loop, type ScopedRun } from './loop.ts';
@@ -191,6 +191,10 @@ export class RunCore {
   clockSetBackMs = 0;
   /** What was begun again without a declared effect class: paths of nodes and steps. */
   readonly repeated: Set<string> = new Set();
+  /** Why efforts are begun again that may have begun before, by their names: part of their record if they fail. */
+  readonly begunAgain: Map<string, BegunAgain> = new Map();
+  /** The checkpoints that have the frames of stacks, by the stack's id (K1d). */
+  readonly stacks: Map<string, number> = new Map();
   /** Older states that activations saw, as they were loaded, by seq. */
   readonly pinnedRoots: Map<number, Promise<RunTree>> = new Map();
   /** Seed of the run's idempotency keys (X1). */

@@ -10,6 +10,8 @@ import type { Activation, FrameRun } from '../live-run/loop.ts';
 import { type AdmittedOutcome, admitError, asError, errorSummary } from '../validate/admit-outcome.ts';
 import { startPlanned } from './start-planned.ts';
 import { dropChildren, askAfterCrash, askOpenEffects } from './cancel.ts';
+import type { FailureNote } from '../../history/stored/change.ts';
+import { failureNote } from '../visit-records/failure-note.ts';
 import { notifyWaiting } from '../waits/wait.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 import { routeEdges } from '../plan/route.ts';
@@ -346,6 +348,12 @@ function settlePart(
   if (isWorthRecording) json += `,"durationMs":${durationMs}`;
   if (by !== undefined) json += `,"by":${JSON.stringify(by)}`;
   if (from !== undefined) json += `,"from":${JSON.stringify(from)}`;
-  if (ending.error !== undefined) json += `,"error":${JSON.stringify(errorSummary(core, ending.error))}`;
+  if (ending.error !== undefined) json += `,"error":${JSON.stringify(errorOf(core, activation, ending))}`;
   return `${json}}`;
+}
+
+/** An attempt that failed here leaves its whole record; one that was cancelled, or whose failure a fork took over, does not (K1d). */
+function errorOf(core: RunCore, { path }: Activation, { status, error, source }: Ending): FailureNote {
+  if (status !== 'failed' || source.from !== undefined) return errorSummary(core, error);
+  return failureNote(core, path.join('/'), error);
 }

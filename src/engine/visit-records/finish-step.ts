@@ -1,5 +1,6 @@
 /** Records the end of a call of a composed node: its validated output, and the part of the change that reports it (X4). */
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
+import type { FailureNote } from '../../history/stored/change.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { CairnError, errorTable, type ErrorCode } from '../../errors.ts';
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
@@ -104,7 +105,7 @@ export function finishStep(
   );
   // What follows from a finished effect waits until the result is durable (E3).
   if (isEffect({ effect: step.effect ?? 'pure' })) core.draft.holdsEffect = true;
-  noteStep(core, activation, key, step, from);
+  noteStep(core, activation, key, step, from === undefined ? {} : { from });
   return value;
 }
 
@@ -114,9 +115,10 @@ export function noteStep(
   activation: Activation,
   key: string,
   step: StepRecord,
-  from?: TakenRecord,
+  more: { readonly from?: TakenRecord; readonly error?: FailureNote } = {},
 ): void {
   const { kind, attempt, status, hash, asked, by } = step;
+  const { from, error } = more;
   const isWait = kind !== 'step';
   const effect = isWait ? 'human' : (step.effect ?? 'pure');
   enterEvents(core, activation);
@@ -134,6 +136,7 @@ export function noteStep(
     ...accountOf(step),
     ...(isWait && by !== undefined ? { by } : {}),
     ...(from === undefined ? {} : { from: { runId: from[0], seq: from[1] } }),
+    ...(error === undefined ? {} : { error }),
     ...(unreportedReads.length === 0 ? {} : { reads: unreportedReads }),
     ...visitOf(activation),
   });

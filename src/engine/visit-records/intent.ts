@@ -331,7 +331,17 @@ export function noteRepeatedStep(core: RunCore, effort: StepEffort): void {
 
 function noteRepeated(core: RunCore, { place, name, effect }: Effort): void {
   core.repeated.add(name);
+  core.begunAgain.set(name, { by: 'default' });
   core.draft.note({ kind: 'repeat', ...place, effect, isDeclared: false });
+}
+
+/** Reports an effect that may have happened and is begun again all the same, and what allows it (X3). */
+export function noteBegunAgain(core: RunCore, effort: Effort, by: 'idempotent' | 'reconcile'): void {
+  const { place, name, effect } = effort;
+  const worker = effort.fields()?.intent?.by;
+  const again = { ...(worker !== undefined && { worker }), by };
+  core.begunAgain.set(name, again);
+  core.draft.note({ kind: 'repeat', ...place, effect, ...again });
 }
 
 /** Withdraws an announcement, because its effect does not start. If an earlier attempt may have happened, it is in doubt again (X3). */

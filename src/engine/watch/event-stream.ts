@@ -7,6 +7,7 @@ import { isUnderWay, nodeRecord, type RunTree } from '../../state/tree.ts';
 import type { OpenQuestion, RunResult, LiveEvent, RunEvent, StateEvent, StreamEvent, RunHandle } from '../api.ts';
 import { type FrameRun, rootFrameRun } from '../live-run/loop.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
+import { readFailures } from '../../history/read/failures.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
@@ -259,13 +260,14 @@ class EventQueue {
 // Reads how a run stands that is not advanced here, from its history.
 
 export async function inspectRow(
-  { store, blobs }: EngineEnvironment,
+  env: EngineEnvironment,
   run: RunRow,
   graph: Graph,
   seq: number = run.head,
 ): Promise<RunResult> {
+  const { store, blobs } = env;
   const loaded = await loadState(store, blobs, run, seq);
-  return resultOf(run.runId, loaded.seq, loaded.root, restingFrame(loaded.root, graph));
+  return withFailures(env, run, resultOf(run.runId, loaded.seq, loaded.root, restingFrame(loaded.root, graph)));
 }
 
 export function restingHandle(env: EngineEnvironment, run: RunRow, graph: Graph, created: boolean): RunHandle {
@@ -275,4 +277,20 @@ export function restingHandle(env: EngineEnvironment, run: RunRow, graph: Graph,
     result: async () => inspectRow(env, run, graph),
     events: (options = {}) => streamEvents(env, run.runId, undefined, graph, options),
   };
+}
+
+/** A result with why nodes failed, if any did. A history that cannot be read takes nothing else from it. */
+export async function withFailures(
+  { store }: Pick<EngineEnvironment, 'store'>,
+  key: RunRow,
+  result: RunResult,
+): Promise<RunResult> {
+  if (result.failed.length === 0) return result;
+  try {
+    const run = await store.readRun(key);
+    const failures = run === undefined ? [] : await readFailures(store, run, result.seq, result.failed);
+    return failures.length === 0 ? result : Object.assign(result, { failures });
+  } catch {
+    return result;
+  }
 }

@@ -1,7 +1,9 @@
 /** Collects everything that checkpoints record about each visit, from its first intent to its end and the edges taken. */
 import type { HistoryEntry } from '../load/lineage.ts';
+import { collectFrames, toldFailure } from '../read/failures.ts';
 import type { ChangePart } from '../stored/change.ts';
 import type {
+  StoryError,
   StoryPoint,
   StoryEvent,
   StoryRepeat,
@@ -45,24 +47,40 @@ export function toEvent(entry: HistoryEntry, part: ChangePart): StoryEvent | und
   };
 }
 
-export function toRetry(entry: HistoryEntry, { attempt: next = 2, step, error, by }: ChangePart): StoryRetry {
+type Frames = ReadonlyMap<string, readonly string[]>;
+
+function errorIn({ error }: ChangePart, frames: Frames): { readonly error?: StoryError } {
+  return error === undefined ? {} : { error: toldFailure(error, frames) };
+}
+
+function toRepeat(entry: HistoryEntry, { step, by = 'default', worker }: ChangePart): StoryRepeat {
+  return {
+    ...placeOf(entry),
+    by: by as StoryRepeat['by'],
+    ...(step !== undefined && { step }),
+    ...(worker !== undefined && { worker }),
+  };
+}
+
+export function toRetry(entry: HistoryEntry, part: ChangePart, frames: Frames): StoryRetry {
+  const { attempt: next = 2, step, by } = part;
   return {
     ...placeOf(entry),
     attempt: next - 1,
     ...(step !== undefined && { step }),
-    ...(error !== undefined && { error }),
+    ...errorIn(part, frames),
     ...(by !== undefined && { by }),
   };
 }
 
-export function toStep(entry: HistoryEntry, part: ChangePart): StoryStep {
-  const { step = '', status = 'done', effect, error, durationMs, spent } = part;
+export function toStep(entry: HistoryEntry, part: ChangePart, frames: Frames): StoryStep {
+  const { step = '', status = 'done', effect, durationMs, spent } = part;
   return {
     ...placeOf(entry),
     step,
     status,
     ...(effect !== undefined && { effect }),
-    ...(error !== undefined && { error }),
+    ...errorIn(part, frames),
     ...(durationMs !== undefined && { durationMs }),
     ...(spent !== undefined && { spent }),
   };
@@ -95,6 +113,8 @@ const restEvery = 256;
 export class StoryTeller {
   #count = 0;
   readonly entries: StoryEntry[] = [];
+  /** The frames of the stacks that were read, by the stack's id. */
+  readonly #frames = new Map<string, readonly string[]>();
   readonly #blobs: BlobStore;
   readonly #ends: VisitEnds;
   readonly #open = new Map<string, Gathered>();
@@ -115,6 +135,7 @@ export class StoryTeller {
    */
   async take(entry: HistoryEntry, state: StoredState, isApplied = false): Promise<void> {
     const { checkpoint } = entry;
+    collectFrames(checkpoint.change, this.#frames);
     const ops = checkpoint.ops as readonly Op[];
     const authors = checkpoint.fold === undefined ? authorsOf(ops) : [];
     const changes = await this.#readOps(entry, authors, state, isApplied);
@@ -210,13 +231,9 @@ export class StoryTeller {
     if (isEnd(part) && changes?.ended !== undefined)
       return this.#endVisit(entry, part, node, { ...changes, ended: changes.ended });
     const gathered = this.#gather(entry, node, part.visit);
-    if (kind === 'retry') gathered.retries.push(toRetry(entry, part));
-    else if (kind === 'repeat')
-      gathered.repeats = [
-        ...(gathered.repeats ?? []),
-        { ...placeOf(entry), ...(part.step !== undefined && { step: part.step }) },
-      ];
-    else if (kind === 'step') gathered.steps.push(toStep(entry, part));
+    if (kind === 'retry') gathered.retries.push(toRetry(entry, part, this.#frames));
+    else if (kind === 'repeat') gathered.repeats = [...(gathered.repeats ?? []), toRepeat(entry, part)];
+    else if (kind === 'step') gathered.steps.push(toStep(entry, part, this.#frames));
     else if (kind === 'wait') this.#ask(entry, part, gathered, state);
     else if (kind === 'answer') await this.#answer(entry, part, ops);
     else if (kind === 'changed') this.#change(entry, part, gathered);
@@ -321,7 +338,7 @@ export class StoryTeller {
     const { retries, repeats, steps, questions } = this.#gather(entry, node, part.visit);
     // A failure that nothing handles ends the visit too: a resume of the run begins a new one.
     this.#open.delete(node.join('\0'));
-    const { error, durationMs, spent, spared, by } = part;
+    const { durationMs, spent, spared, by } = part;
     this.entries.push({
       kind: 'visit',
       ...placeOf(entry),
@@ -334,7 +351,7 @@ export class StoryTeller {
       ...(durationMs !== undefined && { durationMs }),
       ...(spent !== undefined && { spent }),
       ...(spared !== undefined && { saved: spared }),
-      ...(error !== undefined && { error }),
+      ...errorIn(part, this.#frames),
       ...(record.output !== undefined && { value: record.output }),
       ...(when !== undefined && { when }),
       retries,

@@ -2,6 +2,8 @@
 import type { Amounts } from '../../graph/amounts.ts';
 import type { NodeStatus, WaitRecord } from '../../state/tree.ts';
 import type { ChangeKind } from '../stored/change.ts';
+import type { Failure } from '../read/failures.ts';
+import type { BegunAgain } from '../stored/change.ts';
 import type { ExplainedEdge } from './explain-edges.ts';
 
 /** The checkpoint that recorded something, and its time. */
@@ -31,7 +33,8 @@ export interface ValueChange {
   readonly isAppended?: true;
 }
 
-export interface StoryError {
+/** An error; that of an attempt has all that is recorded of it. */
+export interface StoryError extends Pick<Failure, 'name' | 'stack' | 'causes' | 'worker' | 'again'> {
   readonly code: string;
   readonly message: string;
 }
@@ -46,8 +49,8 @@ export interface StoryRetry extends StoryPoint {
   readonly by?: string;
 }
 
-/** A beginning that may be the second one: nobody declared the effect class, and a process that is gone may have begun it before. */
-export interface StoryRepeat extends StoryPoint {
+/** A beginning that may be the second one: a process that is gone may have begun it before. `by` says what allowed it. */
+export interface StoryRepeat extends StoryPoint, BegunAgain {
   /** The step that was begun again. Absent for the node itself. */
   readonly step?: string;
 }

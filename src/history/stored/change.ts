@@ -14,7 +14,7 @@ export type ChangeKind =
   | 'withdraw'
   /** The process that announced an effect, and lost the run then, told (`status`) how it ended, or that it had not begun. */
   | 'told'
-  /** A node or step without a declared effect class, which may have begun in a process that is gone, was begun again. */
+  /** A node or step that may have begun in a process that is gone was begun again: `by` says what allowed it. */
   | 'repeat'
   /** A step's result was recorded. */
   | 'step'
@@ -49,6 +49,54 @@ export type ChangeKind =
   | 'large'
   /** Pruning combined several checkpoints into this one. */
   | 'fold';
+
+/**
+ * The record of a failed attempt, as it is stored (K1d). Node, step and attempt stand in the part around it, the time in its checkpoint.
+ * Those who read it get a failure of it (`history/read/failures.ts`).
+ */
+export interface FailureNote {
+  readonly code: string;
+  readonly message: string;
+  /** Name of the error's class, if it is not `Error`. */
+  readonly name?: string;
+  readonly stack?: StackNote;
+  /** What caused it, outermost first. */
+  readonly causes?: readonly CauseNote[];
+  /** The worker that made the attempt. */
+  readonly worker?: string;
+  /** Set if the attempt was a repetition of one that may have begun before. */
+  readonly again?: BegunAgain;
+}
+
+export interface CauseNote {
+  readonly code?: string;
+  readonly name?: string;
+  readonly message: string;
+  readonly stack?: StackNote;
+}
+
+/**
+ * A stack. What is thrown at one place has the same stack each time, so its frames are stored once by each process that advances the run:
+ * later records name the checkpoint.
+ */
+export interface StackNote {
+  readonly id: string;
+  /** Innermost first: `place (/app/pay.ts:12:9)`, or `… 3 of libraries` for some that were left out. */
+  readonly frames?: readonly string[];
+  /** The checkpoint that has the frames, if they are not here. */
+  readonly seq?: number;
+}
+
+/** Why an effort is begun again that another process may have begun. */
+export interface BegunAgain {
+  /** The worker that had begun it, if it is known. */
+  readonly worker?: string;
+  /**
+   * What allowed it: its effect class (`default`: nobody declared one), the declaration that it is idempotent, or that `reconcile` found
+   * that it had not happened.
+   */
+  readonly by: 'default' | 'idempotent' | 'reconcile';
+}
 
 export interface ChangePart {
   readonly kind: ChangeKind;
@@ -99,7 +147,10 @@ export interface ChangePart {
   /** For `start` and `resume`: the library's version, and the caller's W3C trace context. */
   readonly version?: string;
   readonly traceparent?: string;
-  readonly error?: { readonly code: string; readonly message: string };
+  /** Why an attempt failed: its whole record, or code and message alone where the record is elsewhere or there is none. */
+  readonly error?: FailureNote;
+  /** For `repeat`: the worker that had begun it, if it is known. */
+  readonly worker?: string;
   /** For `resume` and `fork`: what differs, in words. For `event`: the event, as plain JSON. */
   readonly detail?: unknown;
 }

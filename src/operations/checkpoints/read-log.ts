@@ -1,6 +1,7 @@
 /** The operation `log`: lists the checkpoints of a run, newest first. */
 import { runField } from '../contract/fields.ts';
 import { flag, listOf, logEntry, objectOf, position, text, whole } from '../contract/output-shapes.ts';
+import { wholeChanges } from '../../history/read/failures.ts';
 import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { shownStatusOf, toListedRun, takeSome } from '../../history/read/list-runs.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
@@ -75,6 +76,11 @@ export const readLog: RoutedOperation<ReadLogInput, ReadLogOutput> = {
       pageSize: Math.min(largestPage, wanted + 1),
     });
     const { taken, hasMore } = await takeSome(entries, wanted);
+    const changes = await wholeChanges(
+      store,
+      run,
+      taken.map(({ change }) => change),
+    );
     return {
       runId,
       graphId,
@@ -82,7 +88,7 @@ export const readLog: RoutedOperation<ReadLogInput, ReadLogOutput> = {
       head,
       ...(parent !== undefined && { parent }),
       ...(run.deaths > 0 && { deaths: run.deaths }),
-      entries: taken,
+      entries: taken.map((entry, at) => ({ ...entry, change: changes[at] ?? entry.change })),
       hasMore,
       ...(hasMore && { cursor: sealCursor(String(taken.at(-1)?.seq), 'log', filter) }),
     };

@@ -1,4 +1,5 @@
 /** The operation `show`: shows everything about one checkpoint. */
+import { wholeChanges } from '../../history/read/failures.ts';
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { checkpointField } from '../contract/fields.ts';
@@ -57,6 +58,8 @@ export const showCheckpoint: RoutedOperation<ShowCheckpointInput, ShowCheckpoint
   route: 'GET /checkpoints/{checkpoint}',
   async run(context, { checkpoint }) {
     const { run, seq } = await resolveReference(context.store, context.tenant, checkpoint);
-    return readDetails(context, run, seq);
+    const details = await readDetails(context, run, seq);
+    const [change = details.change] = await wholeChanges(context.store, run, [details.change]);
+    return { ...details, change };
   },
 };

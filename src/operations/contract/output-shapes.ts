@@ -59,6 +59,51 @@ export const place: JsonSchema = {
 /** Something that went wrong, with its code. */
 export const fault: JsonSchema = objectOf({ code: text, message: text });
 
+const named: Parts = { name: told(text, "name of the error's class, if it is not Error") };
+
+/** Why an attempt was begun again that another process may have begun. */
+const begunAgain: JsonSchema = {
+  ...objectOf({ by: told(oneOf('default', 'idempotent', 'reconcile'), 'what allowed it') }, { worker: text }),
+  description: 'set if the attempt was a repetition of one that may have begun before',
+};
+
+const failedMore: Parts = {
+  ...named,
+  worker: text,
+  stack: texts,
+  causes: listOf(objectOf({ message: text }, { ...named, code: text, stack: texts })),
+  again: begunAgain,
+};
+
+/** An error of an attempt, with all that is recorded of it. */
+export const failedWith: JsonSchema = objectOf({ code: text, message: text }, failedMore);
+
+/** Why an attempt failed, and which it was. */
+export const failure: JsonSchema = objectOf(
+  { at: time, seq: whole, node: texts, attempt: whole, code: text, message: text },
+  { ...failedMore, step: text },
+);
+
+const stackNote: JsonSchema = objectOf(
+  { id: told(text, 'which stack it is: the same at each place with the same frames') },
+  {
+    frames: told(texts, "frames of the user's own code, innermost first"),
+    seq: told(whole, 'the checkpoint that has the frames'),
+  },
+);
+
+/** The record of a failed attempt as it is stored. */
+const failureNote: JsonSchema = objectOf(
+  { code: text, message: text },
+  {
+    ...named,
+    worker: text,
+    stack: stackNote,
+    causes: listOf(objectOf({ message: text }, { ...named, code: text, stack: stackNote })),
+    again: begunAgain,
+  },
+);
+
 /** An error of a run, as it was recorded. */
 const error: JsonSchema = objectOf(
   { message: text },
@@ -136,6 +181,7 @@ export const standing: JsonSchema = objectOf(
     checkpointId: text,
     repeated: texts,
     error,
+    failures: told(listOf(failure), 'why nodes failed, and what failed within them'),
     forkedFrom: place,
     outputs: anything,
     definition: objectOf({ source: text, became: oneOf('changed', 'gone', 'broken') }),
@@ -255,7 +301,8 @@ export const changePart: JsonSchema = objectOf(
     graphHash: text,
     version: text,
     traceparent: text,
-    error: fault,
+    error: failureNote,
+    worker: text,
     detail: anything,
   },
 );

@@ -17,6 +17,7 @@ import type {
 import { toJson } from '../contract/to-json.ts';
 import { formatPath } from '../contract/state-path.ts';
 import { deathWords, formatCosts } from './amounts.ts';
+import { againWords, errorLines } from './failure-words.ts';
 import { formatSize } from './size.ts';
 import { shortStepName, stepKind } from './step-name.ts';
 import { formatDuration } from './time.ts';
@@ -32,7 +33,7 @@ export interface EventWords {
 /** One line about a visit. */
 export interface NoteWords {
   readonly kind:
-    'taken over' | 'condition' | 'retry' | 'repeat' | 'steps' | 'failed step' | 'asked' | 'open' | 'failure';
+    'trace' | 'taken over' | 'condition' | 'retry' | 'repeat' | 'steps' | 'failed step' | 'asked' | 'open' | 'failure';
   readonly text: string;
 }
 
@@ -207,11 +208,14 @@ function notesOf(visit: StoryVisit): readonly NoteWords[] {
       const whose = step === undefined || isAlone ? '' : `${shortStepName(step)}: `;
       return { kind: 'retry', text: `${whose}attempt ${attempt} failed${reason(error)}, tried again` };
     }),
-    ...repeats.map(({ step }): NoteWords => {
+    ...repeats.map(({ step, by, worker }): NoteWords => {
       const whose = step === undefined ? '' : `step ${shortStepName(step)}: `;
       return {
         kind: 'repeat',
-        text: `${whose}begun again after its process ended; it declares no effect class, so what it does may have been done twice`,
+        text:
+          by === 'default'
+            ? `${whose}begun again after its process ended; it declares no effect class, so what it does may have been done twice`
+            : `${whose}${againWords({ by, ...(worker !== undefined && { worker }) })}`,
       };
     }),
     ...stepsNote(visit),
@@ -264,8 +268,15 @@ function stageOutcome({ value }: StoryVisit): string | undefined {
   return typeof outcome === 'string' && /^[a-z_]{1,20}$/.test(outcome) ? outcome : undefined;
 }
 
+/** Frames of each error that are told here. */
+const framesShown = 3;
+
 function failureOf({ error, value }: StoryVisit): readonly NoteWords[] {
-  if (error !== undefined) return [{ kind: 'failure', text: `${error.message} [${error.code}]` }];
+  if (error !== undefined)
+    return [
+      { kind: 'failure', text: `${error.message} [${error.code}]` },
+      ...errorLines(error, { framesMax: framesShown }).map((text) => ({ kind: 'trace', text: text.trim() }) as const),
+    ];
   const reason = (value as { readonly failure_reason?: unknown } | null | undefined)?.failure_reason;
   return typeof reason === 'string' ? [{ kind: 'failure', text: reason }] : [];
 }

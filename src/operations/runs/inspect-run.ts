@@ -3,6 +3,7 @@ import { runField } from '../contract/fields.ts';
 import {
   amounts,
   anything,
+  failure,
   flag,
   listOf,
   objectOf,
@@ -12,6 +13,7 @@ import {
   state,
   text,
   time,
+  told,
   wait,
   whole,
 } from '../contract/output-shapes.ts';
@@ -59,6 +61,7 @@ export interface InspectRunOutput {
   readonly waits: RunStanding['waits'];
   readonly progress: RunProgress;
   readonly error?: RunStanding['error'];
+  readonly failures?: RunStanding['failures'];
   readonly spent: RunStanding['spent'];
   readonly saved: RunStanding['saved'];
 }
@@ -96,6 +99,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
       isHeld: flag,
       outputs: anything,
       error: recordedError,
+      failures: told(listOf(failure), 'why nodes failed, and what failed within them'),
     },
   ),
   isReadOnly: true,
@@ -130,6 +134,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
       spent: result.spent,
       saved: result.saved,
       ...(result.error !== undefined && { error: result.error }),
+      ...(result.failures !== undefined && { failures: result.failures }),
     };
   },
 };

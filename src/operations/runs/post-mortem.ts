@@ -3,7 +3,7 @@ import { checkpointField } from '../contract/fields.ts';
 import {
   amounts,
   anything,
-  fault,
+  failedWith,
   flag,
   listOf,
   objectOf,
@@ -79,15 +79,15 @@ const storyEntry = objectOf(
     durationMs: whole,
     spent: amounts,
     saved: amounts,
-    error: fault,
+    error: failedWith,
     value: told(anything, 'what the node gave'),
     when: text,
-    retries: listOf(objectOf({ ...point, attempt: whole }, { step: text, error: fault, by: text })),
-    repeats: listOf(objectOf(point, { step: text })),
+    retries: listOf(objectOf({ ...point, attempt: whole }, { step: text, error: failedWith, by: text })),
+    repeats: listOf(objectOf({ ...point, by: text }, { step: text, worker: text })),
     steps: listOf(
       objectOf(
         { ...point, step: text, status: text },
-        { effect: text, error: fault, durationMs: whole, spent: amounts },
+        { effect: text, error: failedWith, durationMs: whole, spent: amounts },
       ),
     ),
     questions: listOf(
@@ -140,7 +140,7 @@ export const postMortem: RoutedOperation<PostMortemInput, PostMortemOutput, Hist
       startedAt: time,
       endedAt: time,
       entries: listOf(storyEntry),
-      failures: { type: 'object', additionalProperties: fault },
+      failures: { type: 'object', additionalProperties: failedWith },
     },
     {
       forkedFrom: position,

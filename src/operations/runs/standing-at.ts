@@ -1,7 +1,7 @@
 /** Reads where a run stood at a checkpoint, with its graph, or with what is recorded of it where the graph is not known. */
 import type { RunProgress, RunResult } from '../../engine/api.ts';
 import { positionsOf, progressOf } from '../../engine/watch/progress.ts';
-import { restingFrame, resultOf, standingOf } from '../../engine/watch/event-stream.ts';
+import { restingFrame, resultOf, standingOf, withFailures } from '../../engine/watch/event-stream.ts';
 import { metaOf } from '../../engine/commands/find-graph.ts';
 import { CairnError } from '../../errors.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
@@ -29,7 +29,7 @@ export async function readStandingAt(context: WorkContext, run: RunRow, seq: num
   const graph = await findKnown(context, run);
   const { root } = await loadState(store, blobs, run, seq);
   if (!CairnError.is(graph)) {
-    const result = resultOf(runId, seq, root, restingFrame(root, graph));
+    const result = await withFailures(context, run, resultOf(runId, seq, root, restingFrame(root, graph)));
     return { result, progress: progressOf(root, graph, result.skipped) };
   }
   const structure = await readStructure(context, { run, seq });
@@ -37,8 +37,9 @@ export async function readStandingAt(context: WorkContext, run: RunRow, seq: num
   const { skippedNodes } = positionsOf(root, undefined);
   const nodes = structure.nodes.map(({ id }) => ({ id: String(id) }));
   const state = viewState(root).state as StateView;
+  const result = { ...standingOf(runId, graphId, seq, root, skippedNodes), state };
   return {
-    result: { ...standingOf(runId, graphId, seq, root, skippedNodes), state },
+    result: await withFailures(context, run, result),
     progress: progressOf(root, { nodes, structure, text: metaOf(run).text }, skippedNodes),
   };
 }

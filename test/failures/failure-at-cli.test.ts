@@ -1,0 +1,58 @@
+/** What the command line says of a failed run: the line that threw, and what caused it. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test, vi } from 'vitest';
+import { openFolder } from '../cli/cairn.ts';
+
+// Processes of a loaded machine start slowly.
+vi.setConfig({ testTimeout: 60_000 });
+
+const library = pathToFileURL(join(import.meta.dirname, '../../src/index.ts')).href;
+
+const source = `import { AgentGraph, END, START, functionNode } from ${JSON.stringify(library)};
+function dial() {
+  throw Object.assign(new Error('no route to the bank'), { code: 'ECONNREFUSED' });
+}
+function charge() {
+  try {
+    dial();
+  } catch (cause) {
+    throw new Error('card refused', { cause });
+  }
+}
+export const graph = new AgentGraph({}, { id: 'pay' })
+  .addNode('charge', functionNode(() => charge(), { retry: { attempts: 2, delayMs: 1 } }))
+  .addEdge(START, 'charge')
+  .addEdge('charge', END)
+  .compile();
+`;
+
+test('K1d H1 a failed run says on every surface which line of the user threw, and what caused it', () => {
+  const folder = openFolder();
+  writeFileSync(join(folder.path, 'pay.ts'), source);
+  const run = folder.cairn('run', 'pay.ts', '--run-id', 'r1');
+  expect(run.err).toMatch(/NODE_FAILED/u);
+  const frames =
+    /charge, attempt 2: card refused\n {4}at charge \(pay\.ts:9:11\)\n[^]*caused by: no route to the bank \[ECONNREFUSED\]\n {4}at dial \(pay\.ts:3:23\)/u;
+  expect(run.err).toMatch(frames);
+  expect(run.err).not.toContain('node_modules');
+
+  expect(JSON.parse(folder.cairn('run', 'pay.ts', '--json').out)).toMatchObject({
+    failures: [{ node: ['charge'], attempt: 2, message: 'card refused', causes: [{ code: 'ECONNREFUSED' }] }],
+  });
+  const log = folder.cairn('log', 'r1', '--json').out.trim().split('\n');
+  const failed = log
+    .flatMap((line) => (JSON.parse(line) as { change: { kind: string; error?: object }[] }).change)
+    .filter(({ error }) => error !== undefined);
+  expect(failed.map(({ kind }) => kind)).toEqual(['settle', 'retry']);
+  for (const { error } of failed)
+    expect(error).toMatchObject({
+      stack: { frames: [expect.stringMatching(/^charge \(.*pay\.ts:9:11\)$/u), expect.anything()] },
+    });
+  expect(folder.cairn('post-mortem', 'r1').out).toMatch(
+    /card refused \[NODE_FAILED\]\n.*at charge \(.*pay\.ts:9:11\)/u,
+  );
+  const shown = folder.cairn('show', 'r1@2', '--stack').out;
+  expect(shown).toMatch(/at charge \(pay\.ts:9:11\)[^]*caused by: no route to the bank/u);
+});
