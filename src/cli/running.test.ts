@@ -69,7 +69,7 @@ test('G8 a failed run says what failed and how to go on, with the exit code of i
   expect(failed.code).toBe(3);
   expect(failed.out).toMatch(/^failed f@\d+\n$/);
   expect(failed.err).toMatch(
-    /failed: draft\nnode draft failed: no ink left \[NODE_FAILED\]\n.*then resume the run.*\n {2}cairn resume f\n$/,
+    /failed: draft\nnode draft failed: no ink left \[NODE_FAILED\]\n {4}at .*release\.ts:36:32\)\n.*then resume the run.*\n {2}cairn resume f\n$/,
   );
   expect(failed.err).not.toMatch(/ at .*\.ts:\d+/);
   expect(

@@ -167,11 +167,12 @@ const framesShown = 3;
 const failuresShown = 5;
 
 /** Prints where in the user's own code the failures arose, and what caused them. Nothing where the message has said all there is. */
-function tellFailures({ screen, cwd }: Session, failures: NonNullable<RunStanding['failures']>): void {
+function tellFailures({ screen, cwd }: Session, failures: NonNullable<RunStanding['failures']>, said = ''): void {
   const telling = failures.filter(({ stack, causes, again }) => (stack ?? causes ?? again) !== undefined);
   for (const failure of telling.slice(-failuresShown)) {
     const [first = '', ...more] = failureLines(failure, { cwd, framesMax: framesShown, nameWorker: describeWorker });
-    screen.note(...atWords(first, screen), ...more.map((line) => screen.paint('dim', line)));
+    const isSaid = failure.attempt === 1 && failure.step === undefined && said.includes(failure.message);
+    screen.note(...(isSaid ? [] : atWords(first, screen)), ...more.map((line) => screen.paint('dim', line)));
   }
   const left = telling.length - failuresShown;
   if (left > 0) screen.note(screen.paint('dim', `and ${left} more: --json has them`));
@@ -187,7 +188,7 @@ function printFailure(
   if (error !== undefined) {
     screen.note(...atWords(`${printableLines(error.message)} [${error.code}]`, screen));
   }
-  tellFailures(session, failures);
+  tellFailures(session, failures, error?.message);
   const namesResume = error !== undefined && /\bresume\b/.test(error.hint);
   if (error !== undefined && (isStored || !namesResume)) screen.note(...atWords(printableLines(error.hint), screen));
   if (!isStored) return screen.note(...goneWords(session));
