@@ -71,7 +71,7 @@ test('G8 a failed run says what failed and how to go on, with the exit code of i
   expect(failed.err).toMatch(
     /failed: draft\nnode draft failed: no ink left \[NODE_FAILED\]\n {4}at .*release\.ts:36:32\)\n.*then resume the run.*\n {2}cairn resume f\n$/,
   );
-  expect(failed.err).not.toMatch(/ at .*\.ts:\d+/);
+  expect(failed.err).not.toMatch(/ at .*\/src\/.*\.ts:\d+/);
   expect(
     (folder.json('run', releaseGraph, '--run-id', 'g', '--input', 'fail=true') as { error: { code: string } }).error
       .code,

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test, vi } from 'vitest';
+import { until } from '../support/awaited.ts';
 import { openFolder } from '../cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
@@ -55,4 +56,18 @@ test('K1d H1 a failed run says on every surface which line of the user threw, an
   );
   const shown = folder.cairn('show', 'r1@2', '--stack').out;
   expect(shown).toMatch(/at charge \(pay\.ts:9:11\)[^]*caused by: no route to the bank/u);
+});
+
+test('K1d H1 a worker names the node that failed, the error and the line', async () => {
+  const folder = openFolder();
+  const asks = "async (ctx) => { await ctx.ask({ prompt: 'Go on?' }); return charge(); }";
+  writeFileSync(join(folder.path, 'pay.ts'), source.replace(/functionNode\(.*\)\)$/mu, `functionNode(${asks}))`));
+  expect(folder.cairn('run', 'pay.ts', '--run-id', 'w1').code).toBe(0);
+  expect(folder.cairn('answer', 'w1', 'yes').code).toBe(0);
+  const worker = folder.start('worker');
+  let out = '';
+  for (const stream of [worker.stdout, worker.stderr]) stream?.on('data', (data) => (out += String(data)));
+  await until('the worker tells of the failure', () => out.includes('failed '), 20);
+  worker.kill('SIGTERM');
+  expect(out).toMatch(/failed +w1 +charge: card refused at charge \(.*pay\.ts:9:11\)/u);
 });

@@ -7,6 +7,12 @@ import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { allowField, noteGrants, workflowsField, type Command, reportFailure, type Session } from '../session.ts';
 import { writeHealth, type Health } from '../files.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
+import {
+  type failureLines,
+  failureText,
+  firstOwnFrame,
+  placeOfFailure,
+} from '../../operations/format/failure-words.ts';
 import { printable } from '../../operations/format/terminal.ts';
 
 interface WorkerArguments {
@@ -35,6 +41,22 @@ const fields: FieldsOf<WorkerArguments> = {
 interface Rested {
   readonly runId: string;
   readonly status: string;
+  readonly failures?: readonly Failure[];
+}
+
+type Failure = Parameters<typeof failureLines>[0];
+
+/** A failure as a line of a log has it. */
+interface ShortFailure {
+  readonly node: string;
+  readonly code?: string;
+  readonly message: string;
+  /** The innermost line of the user's own code. */
+  readonly frame?: string;
+}
+
+function inWords({ node, frame, ...error }: ShortFailure): string {
+  return `  ${node}: ${failureText(error)}${frame === undefined ? '' : ` at ${frame}`}`;
 }
 
 const defaultGraceS = 30;
@@ -65,7 +87,17 @@ class WorkerReport {
 
   readonly onTaken = (runId: string): void => this.#tell('taken', runId);
 
-  readonly onRested = ({ runId, status }: Rested): void => this.#tell(status, runId);
+  readonly onRested = ({ runId, status, failures = [] }: Rested): void => {
+    const failure = status === 'failed' ? failures.at(-1) : undefined;
+    this.#tell(status, runId, failure && this.#shortFailure(failure));
+  };
+
+  /** Which node failed, why, and in which line of the user's own code. */
+  #shortFailure(failure: Failure): ShortFailure {
+    const { code, message } = failure;
+    const frame = firstOwnFrame(failure, this.#session.cwd);
+    return { node: placeOfFailure(failure), ...(code !== undefined && { code }), message, ...(frame && { frame }) };
+  }
 
   readonly onError = (runId: string, thrown: unknown): void => {
     const { code, message } = CairnError.from(thrown);
@@ -76,9 +108,9 @@ class WorkerReport {
     this.write();
   };
 
-  #tell(event: string, runId: string): void {
-    if (this.#session.isJson) this.#session.printJson({ event, runId });
-    else this.#session.screen.print(`${event.padEnd(9)}  ${printable(runId)}`);
+  #tell(event: string, runId: string, failure?: ShortFailure): void {
+    if (this.#session.isJson) this.#session.printJson({ event, runId, ...failure });
+    else this.#session.screen.print(`${event.padEnd(9)}  ${printable(runId)}${failure ? inWords(failure) : ''}`);
     this.write();
   }
 

@@ -1,4 +1,5 @@
 /** What a tool is: data from which all tools are listed, validated and called in the same way. */
+import { failureLines, firstOwnFrame } from '../../operations/format/failure-words.ts';
 import type { WorkContext, RunStanding, WatchedEvent } from '../../operations/contract/operation.ts';
 import { type Interview, type JsonSchema, questionSchema, questionsOf, showQuestion } from '../ask/ask-client.ts';
 import { CairnError, type ErrorCode } from '../../errors.ts';
@@ -175,8 +176,17 @@ function showPause(
   };
 }
 
+/** The failures that came last; one line each, with the line of the author's own code, is what a model can use. */
+const failuresShown = 3;
+
+function shortFailure(failure: NonNullable<RunStanding['failures']>[number]): readonly string[] {
+  const [first = ''] = failureLines(failure);
+  const frame = firstOwnFrame(failure);
+  return [frame === undefined ? first : `${first} at ${frame}`];
+}
+
 function showEnd(standing: RunStanding, checkpointId: string): Content {
-  const { status, error, outputs } = standing;
+  const { status, error, outputs, failures = [] } = standing;
   if (status === 'completed')
     return { status: 'success', outputs: toJson(outputs ?? {}), message: 'Workflow completed successfully' };
   if (status === 'failed')
@@ -185,6 +195,7 @@ function showEnd(standing: RunStanding, checkpointId: string): Content {
       error: error?.message ?? 'the run failed',
       message: 'Workflow execution failed',
       ...(error !== undefined && { code: error.code, hint: error.hint }),
+      ...(failures.length > 0 && { failures: failures.slice(-failuresShown).flatMap(shortFailure) }),
       checkpoint_id: checkpointId,
     };
   if (status === 'cancelled') return { status: 'cancelled', message: 'Workflow was cancelled' };
@@ -236,6 +247,7 @@ export const standingSchema: JsonSchema = {
     code: { type: 'string', description: 'Code of the error.' },
     hint: { type: 'string', description: 'What to do next.' },
     message: { type: 'string' },
+    failures: { type: 'array', items: { type: 'string' }, description: 'What failed, and in which line of code.' },
     checkpoint_id: { type: 'string', description: 'What resume_workflow is given.' },
     prompt: { type: 'string', description: 'The first open question.' },
     questions: { type: 'array', items: questionSchema, description: 'All open questions.' },

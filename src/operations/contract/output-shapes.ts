@@ -56,9 +56,6 @@ export const place: JsonSchema = {
   format: 'position',
 };
 
-/** Something that went wrong, with its code. */
-export const fault: JsonSchema = objectOf({ code: text, message: text });
-
 const named: Parts = { name: told(text, "name of the error's class, if it is not Error") };
 
 /** Why an attempt was begun again that another process may have begun. */
