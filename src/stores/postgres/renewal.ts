@@ -12,7 +12,7 @@ const connect = String.raw`async ({ settings, ssl, password, statement }, { Clie
   class GuardedClient extends Client {
     _handleAuthCleartextPassword(message) {
       if (this.ssl) return super._handleAuthCleartextPassword(message);
-      this.connection.stream.destroy(new Error('the server asks for the password in clear, without TLS'));
+      this.connection.stream.destroy(Error('the server asks for the password in clear, without TLS'));
     }
   }
   const isHost = (_, certificate) => checkServerIdentity(settings.host, certificate);

@@ -17,9 +17,8 @@ const connect = `({ url }) => {
         );
         db.exec('commit');
         return held;
-      } catch (error) {
+      } finally {
         if (db.isTransaction) db.exec('rollback');
-        throw error;
       }
     },
     close: () => db.close(),

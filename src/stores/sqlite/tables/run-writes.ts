@@ -218,9 +218,10 @@ export class RunWrites {
     );
     this.#next = new NextRuns(prepare);
     this.#grantClaim = prepare(
-      `update runs set claims = claims + 1, deaths = (case when deaths_head = ?5 then deaths else 0 end) + coalesce(owner <> ?2 and ?2 <> '${heldBy}', 0),
-        deaths_head = ?5, deaths_unreleased = deaths_unreleased + coalesce(owner <> ?2 and ?2 <> '${heldBy}', 0),
-        token = ?1, owner = ?2, lease_until = ?3, lease_ms = ?4, head_seen = ?5 where tenant = ?6 and run_id = ?7`,
+      // Placeholders have no numbers: Node 22.18 takes `?1` for a name.
+      `update runs set claims = claims + 1, deaths = (case when deaths_head = ? then deaths else 0 end) + coalesce(owner <> ? and ? <> '${heldBy}', 0),
+        deaths_head = ?, deaths_unreleased = deaths_unreleased + coalesce(owner <> ? and ? <> '${heldBy}', 0),
+        token = ?, owner = ?, lease_until = ?, lease_ms = ?, head_seen = ? where tenant = ? and run_id = ?`,
     );
     // Separate from the granting statement, which would otherwise write a page of an index without need.
     this.#leaveQueue = prepare(
@@ -346,7 +347,8 @@ export class RunWrites {
     if (head === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     this.#requireWhole(run, head);
     head.token = this.#nextToken(head.token);
-    this.#grantClaim().run(head.token, workerId, clock.now() + leaseMs, leaseMs, head.head, tenant, runId);
+    const deaths = [head.head, workerId, workerId, head.head, workerId, workerId];
+    this.#grantClaim().run(...deaths, head.token, workerId, clock.now() + leaseMs, leaseMs, head.head, tenant, runId);
     this.#leaveQueue().run(tenant, runId);
     return { claim: { ...key, workerId, token: head.token, leaseMs }, run: this.#requireRow(key) };
   }
