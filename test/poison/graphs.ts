@@ -139,4 +139,7 @@ export const recovers = new AgentGraph({}, { id: 'recovers' })
   .addEdge('after', END)
   .compile();
 
+/** It takes longer than its workers live, while they are killed again and again. */
+export const patient = withNext('patient', () => sleep(1_500, 'done')).compile();
+
 export const healthy = withNext('healthy', () => 'fine', {}, 50).compile();

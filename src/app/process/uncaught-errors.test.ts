@@ -9,7 +9,16 @@ import { createDefaultEngine } from '../default-engine.ts';
 
 const folder = openFolder();
 /** Those that end their process in a way that no code sees come are for another test. */
-const { killed: _, aborts: __, exhausts: ___, endsParent: ____, killedInStep: _5, recovers: _6, ...graphs } = all;
+const {
+  killed: _,
+  aborts: __,
+  exhausts: ___,
+  endsParent: ____,
+  killedInStep: _5,
+  recovers: _6,
+  patient: _7,
+  ...graphs
+} = all;
 const file = fileURLToPath(new URL('../../../test/poison/graphs.ts', import.meta.url));
 
 test('E6.9 an error that nobody caught, and process.exit, fail the attempt they arose in, and neither their worker nor its other runs', async () => {
