@@ -80,6 +80,27 @@ export const engineMutants: readonly Mutant[] = [
     tests: ['src/engine/effects/hand-over.test.ts'],
   },
   {
+    name: 'an effect is begun again without a word',
+    file: 'src/engine/effects/judge.ts',
+    old: "if (verdict.kind !== 'run' || isTold) return verdict;",
+    new: "if (verdict.kind !== 'run' || !isTold) return verdict;",
+    tests: ['src/engine/effects/repeated.test.ts'],
+  },
+  {
+    name: 'a call whose answer was lost counts as one that cost nothing',
+    file: 'src/engine/effects/judge-step.ts',
+    old: 'verdict.isAgain === true && effort.isForgettable',
+    new: 'verdict.isAgain === true && !effort.isForgettable',
+    tests: ['src/engine/effects/repeated.test.ts'],
+  },
+  {
+    name: 'functions that run when their process gives the run back are forgotten',
+    file: 'src/engine/run-loop/runner.ts',
+    old: 'core.root.left !== true && leavesWork(core)',
+    new: 'core.root.left !== true && !leavesWork(core)',
+    tests: ['src/engine/effects/repeated.test.ts'],
+  },
+  {
     name: 'others do not wait for an effect that begins as late as it may',
     file: 'src/engine/visit-records/intent.ts',
     old: 'clock.now() + core.claim.leaseMs + timeoutMs',

@@ -5,9 +5,9 @@ export const workersMutants: readonly Mutant[] = [
   {
     name: 'a run that nobody has begun counts as begun',
     file: 'src/engine/commands/active-runs.ts',
-    old: 'run.claims > 1 && isGoing',
-    new: 'claim.token > 1 && isGoing',
-    tests: ['test/poison/deaths-shown.test.ts'],
+    old: 'isGoing && (run.deaths > 0 ||',
+    new: 'isGoing && (run.claims > 0 ||',
+    tests: ['src/engine/effects/repeated.test.ts'],
   },
   {
     name: 'the policy of a condemned node tries it again',

@@ -282,6 +282,8 @@ export interface RunTree {
    * have done them after the backup was made (B3).
    */
   released?: true;
+  /** Set by a process that gave the run back while functions of nodes ran, until the run goes on: they may have done something. */
+  left?: true;
   /** Names of the secrets that nodes have used, sorted. A resume resolves them before it starts anything. */
   secrets?: readonly string[];
   frame: FrameTree;

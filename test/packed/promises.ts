@@ -162,7 +162,9 @@ export const graph = new AgentGraph({}, { id: 'g' }).addNode('pay', () => {
     expect(at.cairn('run', 'g.mjs', '--run-id', 'r').code).toBeNull();
     expect(at.json('ls')).toMatchObject({ runs: [{ runId: 'r', isStopped: true }] });
     expect(at.json('resume', 'r', '--file', 'g.mjs')).toMatchObject({ status: 'completed', repeated: ['pay'] });
-    expect(at.cairn('log', 'r').out).toMatch(/begun again after its process ended; it declares no effect class/u);
+    expect(at.cairn('log', 'r').out).toMatch(
+      /begun again: the process that had the run before ended, or lost it, or gave it back while this ran; it declares no effect class/u,
+    );
     expect(at.cairn('post-mortem', 'r').out.replace(/\s+/gu, ' ')).toMatch(/pay .*may have been done twice/u);
     const linted = at.cairn('lint', 'g.mjs');
     expect([linted.code, linted.out + linted.err]).toEqual([0, expect.stringContaining('undeclared_effect')]);

@@ -81,6 +81,12 @@ function toCells(node: Node, details: ShowCheckpointOutput): Parameters<typeof f
   ];
 }
 
+/** Of what the run waits to hear, from whom, and until when. */
+function awaitedWords({ node, step, owner, until }: NonNullable<ShowCheckpointOutput['awaits']>[number]): string {
+  const place = printable([...node, ...(step === undefined ? [] : [step])].join('/'));
+  return `word of ${place} from ${printable(describeWorker(owner))}, which began it and has lost the run; at the latest until ${formatTime(until)}`;
+}
+
 /** All that is recorded of the error in a part of a change. */
 function stackLines({ error }: ShowCheckpointOutput['change'][number], cwd: string): readonly string[] {
   if (error === undefined) return [];
@@ -120,6 +126,7 @@ function printDetails({ screen, cwd, commandLine }: Session, details: ShowCheckp
     ['at', formatTime(at)],
     ...(tags.length > 0 ? [['tags', printable(tags.join(', '))] as const] : []),
     ...(died === undefined ? [] : [['died', died] as const]),
+    ...(details.awaits ?? []).map((awaited) => ['waits for', awaitedWords(awaited)] as const),
     ['parent', parent ?? 'none'],
     ...(costs === undefined ? [] : [['spent', costs] as const]),
     ['graph', graphHash],

@@ -217,7 +217,7 @@ function tellDefinition({ screen, commandLine }: Session, { runId, status, defin
 function printIncomplete({ screen }: Session, { failed, skipped, repeated = [] }: RunStanding): void {
   if (repeated.length > 0)
     screen.note(
-      `begun again after its process ended, and may have been done twice, since no effect class is declared: ${printable(repeated.join(', '))}`,
+      `begun again where the run went on in another process, and may have been done twice, since no effect class is declared: ${printable(repeated.join(', '))}`,
     );
   if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
   if (skipped.length > 0) screen.note(`skipped: ${printable(skipped.join(', '))}`);

@@ -1,11 +1,10 @@
 /** The reason of a checkpoint in a few words. */
 import type { LogEntry } from '../../operations/checkpoints/read-log.ts';
 import { describeWorker } from '../../app/process/process-ids.ts';
-import { againWords } from '../../operations/format/failure-words.ts';
 import { formatCosts } from '../../operations/format/amounts.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { shortStepName } from '../../operations/format/step-name.ts';
-import { branchWords } from '../../operations/format/story-words.ts';
+import { branchWords, repeatWords } from '../../operations/format/story-words.ts';
 import { formatSize } from '../../operations/format/size.ts';
 import { formatDuration } from '../../operations/format/time.ts';
 import { formatInline } from './value.ts';
@@ -15,7 +14,7 @@ import { fit } from './width.ts';
 const eventWidth = 160;
 
 type Part = LogEntry['change'][number];
-type BegunAgain = Parameters<typeof againWords>[0];
+type BegunAgain = Parameters<typeof repeatWords>[0];
 
 function placeOf({ node, step, visit }: Part): string {
   const place = (node ?? []).join('/');
@@ -31,10 +30,16 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   intent: ({ effect }) => `starts${effect === undefined ? '' : ` (${effect})`}`,
   withdraw: () => 'not started after all',
   told: ({ status = '', by }) => `${by ?? 'its process'}, which had lost the run, told: ${status}`,
-  repeat: ({ by, worker }) =>
-    by === undefined
-      ? 'begun again after its process ended; it declares no effect class, so it may have been done twice'
-      : againWords({ by: by as BegunAgain['by'], ...(worker !== undefined && { worker }) }, describeWorker),
+  repeat: ({ by = 'default', worker, attempt, key }) =>
+    repeatWords(
+      {
+        by: by as BegunAgain['by'],
+        ...(worker !== undefined && { worker }),
+        ...(attempt !== undefined && { attempt }),
+        ...(key !== undefined && { key }),
+      },
+      describeWorker,
+    ),
   step: ({ status }) => (status === undefined || status === 'done' ? 'step done' : `step ${status}`),
   wait: () => 'waits',
   signal: () => 'keeps a signal that came early',

@@ -84,7 +84,7 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
   const { status } = loaded.root;
   const isGoing = status === 'running' || (status === 'cancelling' && options.isHandedOver !== true);
-  const isTakenOver = request.loaded === undefined && run.claims > 1 && isGoing;
+  const isTakenOver = request.loaded === undefined && isGoing && (run.deaths > 0 || loaded.root.left === true);
   const draft = new Draft(run, loaded.root);
   const clockSetBackMs = request.loaded === undefined ? takeBackTimes(env, run, draft) : 0;
   await openState(env, run, draft, graph, options, origin);

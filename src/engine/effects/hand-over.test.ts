@@ -4,6 +4,8 @@ import { cutStore } from '../../../test/support/cut-store.ts';
 import { changesOf, createBench, edges, endingsOf, graphOf, node, testIds } from '../../../test/engine-kit.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import { showCheckpoint } from '../../history/read/log.ts';
+import type { RunRow } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Engine, RunResult } from '../api.ts';
@@ -39,6 +41,14 @@ function twoProcesses(graph: Graph, limits: { readonly inlineBytes?: number } = 
     await clock.advance(leaseMs + 1);
     const handle = await second.resume('r', { graph });
     await clock.advance(5_000);
+    // Meanwhile everybody can see for whom the run waits.
+    const row = (await memory.readRun({ tenant: 'default', runId: 'r' })) as RunRow;
+    const { awaits } = await showCheckpoint(
+      { ...second.ports, isWorkerDead: () => undefined, now: () => clock.now() },
+      row,
+      1,
+    );
+    expect(awaits).toMatchObject([{ node: ['pay'], owner: 'worker-1', until: expect.any(Number) }]);
     own.heal();
     // The first one hears of the loss when it renews its lease or sends its commit again.
     await clock.advance(2 * leaseMs - 5_000);

@@ -3,7 +3,7 @@ import { CairnError, reasonOf } from '../../errors.ts';
 import type { Intent, StepRecord, ToldEnd } from '../../state/tree.ts';
 import { offloadValue } from '../validate/admit-outcome.ts';
 import { forgetDecision, type StepEffort } from '../visit-records/intent.ts';
-import type { Charge } from '../live-run/attempt-scope.ts';
+import { Charge } from '../live-run/attempt-scope.ts';
 import { book } from '../visit-records/account.ts';
 import { admitStep, failureOf, finishStep, recordedStep } from '../visit-records/finish-step.ts';
 import { setStep } from '../visit-records/step-record.ts';
@@ -28,7 +28,10 @@ export async function judgeStep(
   const { activation, stepKey: key } = effort;
   const verdict = await judge(core, effort, activation.node.onInDoubt);
   if (!isCurrent()) return never();
-  if (verdict.kind === 'run') return undefined;
+  if (verdict.kind === 'run') {
+    if (verdict.isAgain === true && effort.isForgettable) countUnknown(core, effort);
+    return undefined;
+  }
   if (verdict.kind === 'told') return takeTold(core, effort, isCurrent, verdict.told);
   if (verdict.kind === 'original') return judgeByOriginal(core, effort, isCurrent, verdict.end);
   if (verdict.kind === 'happened') {
@@ -42,6 +45,13 @@ export async function judgeStep(
   // The question was answered while the step was judged.
   if (recordedStep(activation, key)?.decision !== undefined) return judgeStep(core, effort, isCurrent);
   return askWhetherItHappened(core, effort, isCurrent, verdict);
+}
+
+/** Of a call that nobody would be asked about, such as a model's, it is counted that its answer was lost, and with it what it cost. */
+function countUnknown(core: RunCore, effort: StepEffort): void {
+  const charge = new Charge(effort.activation, effort);
+  charge.spent = { unknownCalls: 1 };
+  book(core, charge);
 }
 
 /** An attempt of a step that another process made, and that failed there. */

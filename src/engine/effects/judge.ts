@@ -34,7 +34,8 @@ export type Verdict =
   | { readonly kind: 'happened'; readonly returned: unknown; readonly by: string }
   /** The original of a fork has recorded its end meanwhile, or may still record it. This is handled elsewhere. */
   | { readonly kind: 'original'; readonly end: OriginalEnd }
-  | { readonly kind: 'run' }
+  /** `isAgain`: it may have happened, and is begun again all the same. */
+  | { readonly kind: 'run'; readonly isAgain?: true }
   | { readonly kind: 'fail' }
   /** How it ended, as told by the process that had begun it. */
   | { readonly kind: 'told'; readonly told: ToldEnd }
@@ -68,11 +69,13 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
   return begunAgain(core, effort, verdict, found?.happened === false ? 'reconcile' : 'idempotent');
 }
 
-/** Reports an effect that is begun again although it may have happened. What a person decided, or an attempt that ended, is on record. */
+/** Reports an effect that is begun again although it may have happened. That an attempt failed, and is followed by another, is on record. */
 function begunAgain(core: RunCore, effort: Effort, verdict: Verdict, by: 'idempotent' | 'reconcile'): Verdict {
-  const { decision, applied } = effort.fields() ?? {};
-  if (verdict.kind === 'run' && decision === undefined && applied === undefined) noteBegunAgain(core, effort, by);
-  return verdict;
+  const { decision, applied, retryAt } = effort.fields() ?? {};
+  const isTold = decision === undefined && (applied ?? retryAt) !== undefined;
+  if (verdict.kind !== 'run' || isTold) return verdict;
+  noteBegunAgain(core, effort, decision === undefined ? by : 'person');
+  return { kind: 'run', isAgain: true };
 }
 
 function verdictOf(effort: Effort, decision: DoubtDecision): Verdict | 'reconcile' {

@@ -183,7 +183,7 @@ export class RunCore {
   readonly rootFrame: FrameRun;
   /** The head that this process loaded. Views at or after it show the current state. */
   readonly resumedSeq: number;
-  /** Whether another process was at work on the run when it ended or was closed, so that what was due may have begun there. */
+  /** Whether another process was at work on the run when it ended, lost it, or gave it back, so that what was due may have begun there. */
   isTakenOver = false;
   /** Set for a run that is advanced apart from others, since it is suspected of ending its process (O7). */
   apart: Apart | undefined;

@@ -14,7 +14,7 @@ import { checkBudget } from '../validate/check-budget.ts';
 import { bookAll, setRunBudget } from '../visit-records/account.ts';
 import type { Activation, AttemptLabel, Loop, OwnerHold } from '../live-run/loop.ts';
 import { type Draft, claimLost } from '../live-run/draft.ts';
-import { liveEventOf, runningNow, RunCore, type EngineEnvironment } from '../live-run/run-core.ts';
+import { isEffect, liveEventOf, runningNow, RunCore, type EngineEnvironment } from '../live-run/run-core.ts';
 import { type CancelRequest, endingOf, isFailing, noteCancelled, noteCancelling } from '../live-run/run-ending.ts';
 import type { RunFeed } from '../live-run/committer.ts';
 import { holdTimer } from '../live-run/timers.ts';
@@ -66,6 +66,14 @@ interface RunnerOptions {
   readonly feed: RunFeed;
   /** Values of the secrets that the run used before, by name. */
   readonly secrets: ReadonlyMap<string, string>;
+}
+
+/** Whether a function is running that may be called again without a question where the run goes on, though nobody declared that it may. */
+function leavesWork(core: RunCore): boolean {
+  for (const { activations } of core.frames())
+    for (const { phase, node, stepsInFlight } of activations.values())
+      if (phase === 'running' && !isEffect(node) && (node.isDeclared === false || stepsInFlight > 0)) return true;
+  return false;
 }
 
 /** The loop of one run (E1.2): turns, launches, checkpoints, and the end. */
@@ -141,6 +149,7 @@ export class Runner implements Loop {
       else armDueTime(core, waitId);
     }
     startInitial(core, core.rootFrame, core.isTakenOver);
+    if (core.root.left === true) core.draft.delete(['left']);
     if (isFailing(core.root)) core.standing.stop('failing');
     this.#isStarted = true;
     this.requestTurn();
@@ -238,6 +247,10 @@ export class Runner implements Loop {
     if (this.#isOver) return this.ended.catch(() => {});
     core.standing.stop('closing');
     core.committer.closeSoon();
+    if (this.#isStarted && core.root.left !== true && leavesWork(core)) {
+      core.draft.set(['left'], true);
+      this.seal();
+    }
     this.#abortAll(claimLost(core.runId, reason));
     // A run that was opened and did not begin stays as it was: what it would have recorded comes with the next resume.
     while (this.#isStarted) {

@@ -1,7 +1,7 @@
 /** The intent of an effect: durable before the effect starts, and withdrawn if the effect does not start (E3, E4). */
 import type { Reconciliation, StepOptions } from '../../graph/contracts/node-contract.ts';
 import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
-import type { ChangePart } from '../../history/stored/change.ts';
+import type { BegunAgain, ChangePart } from '../../history/stored/change.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Account, Intent, NodeRecord, StepRecord, ToldEnd } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
@@ -329,19 +329,21 @@ export function noteRepeatedStep(core: RunCore, effort: StepEffort): void {
   if (effort.fields() === undefined) noteRepeated(core, effort);
 }
 
-function noteRepeated(core: RunCore, { place, name, effect }: Effort): void {
+function noteRepeated(core: RunCore, effort: Effort): void {
+  const { place, name, effect } = effort;
   core.repeated.add(name);
   core.begunAgain.set(name, { by: 'default' });
-  core.draft.note({ kind: 'repeat', ...place, effect, isDeclared: false });
+  const { attempt = 1 } = effort.fields() ?? {};
+  core.draft.note({ kind: 'repeat', ...place, attempt, effect, isDeclared: false, key: effortKeyOf(core, effort) });
 }
 
 /** Reports an effect that may have happened and is begun again all the same, and what allows it (X3). */
-export function noteBegunAgain(core: RunCore, effort: Effort, by: 'idempotent' | 'reconcile'): void {
+export function noteBegunAgain(core: RunCore, effort: Effort, by: BegunAgain['by']): void {
   const { place, name, effect } = effort;
-  const worker = effort.fields()?.intent?.by;
+  const { attempt = 1, key = '', by: worker } = effort.fields()?.intent ?? {};
   const again = { ...(worker !== undefined && { worker }), by };
   core.begunAgain.set(name, again);
-  core.draft.note({ kind: 'repeat', ...place, effect, ...again });
+  core.draft.note({ kind: 'repeat', ...place, attempt, effect, key, ...again });
 }
 
 /** Withdraws an announcement, because its effect does not start. If an earlier attempt may have happened, it is in doubt again (X3). */

@@ -53,12 +53,14 @@ function errorIn({ error }: ChangePart, frames: Frames): { readonly error?: Stor
   return error === undefined ? {} : { error: toldFailure(error, frames) };
 }
 
-function toRepeat(entry: HistoryEntry, { step, by = 'default', worker }: ChangePart): StoryRepeat {
+function toRepeat(entry: HistoryEntry, { step, by = 'default', worker, attempt, key }: ChangePart): StoryRepeat {
   return {
     ...placeOf(entry),
     by: by as StoryRepeat['by'],
     ...(step !== undefined && { step }),
     ...(worker !== undefined && { worker }),
+    ...(attempt !== undefined && { attempt }),
+    ...(key !== undefined && { key }),
   };
 }
 

@@ -53,6 +53,9 @@ export interface StoryRetry extends StoryPoint {
 export interface StoryRepeat extends StoryPoint, BegunAgain {
   /** The step that was begun again. Absent for the node itself. */
   readonly step?: string;
+  /** Which attempt may have begun before, and its idempotency key. Absent in older histories. */
+  readonly attempt?: number;
+  readonly key?: string;
 }
 
 /** A step that ended, as it was recorded. */

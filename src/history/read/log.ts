@@ -1,4 +1,5 @@
 /** The log of a run, newest first, and the details of one checkpoint (H1, C3). */
+import { type AwaitedEffect, awaitedEffects } from './awaited-effects.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { isPlainObject } from '../../state/values/values.ts';
 import type { Amounts } from '../../graph/amounts.ts';
@@ -209,6 +210,8 @@ export interface CheckpointDetails extends LogEntry {
   readonly answered: readonly string[];
   /** How many workers in a row ended at this checkpoint, the newest, without giving the run back. Absent if none did. */
   readonly deaths?: number;
+  /** What the run waits for that a worker has begun that does not have it any more. Absent if nothing, or if this is not the newest one. */
+  readonly awaits?: readonly AwaitedEffect[];
   readonly view: CheckpointView;
 }
 
@@ -228,6 +231,7 @@ export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number
   const snapshot = await store.readSnapshot(owner, seq);
   const view = viewState(root);
   const hasOpenEffect = view.nodes.some((node) => node.hasOpenEffect);
+  const awaits = seq === run.head ? awaitedEffects(run, root) : [];
   return {
     checkpointId: id,
     runId: owner.runId,
@@ -244,6 +248,7 @@ export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number
     recorded: recordedValues(previous?.frame, root.frame),
     isInDoubt: hasOpenEffect && seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),
     ...(seq === run.head && run.deaths > 0 && { deaths: run.deaths }),
+    ...(awaits.length > 0 && { awaits }),
     answered: seq === run.head ? [...(await readAnsweredIds(store, run))] : [],
     view,
   };

@@ -14,7 +14,7 @@ export type ChangeKind =
   | 'withdraw'
   /** The process that announced an effect, and lost the run then, told (`status`) how it ended, or that it had not begun. */
   | 'told'
-  /** A node or step that may have begun in a process that is gone was begun again: `by` says what allowed it. */
+  /** A node or step that may have begun in another process (its `attempt`) was begun again: `by` says what allowed it. */
   | 'repeat'
   /** A step's result was recorded. */
   | 'step'
@@ -92,10 +92,10 @@ export interface BegunAgain {
   /** The worker that had begun it, if it is known. */
   readonly worker?: string;
   /**
-   * What allowed it: its effect class (`default`: nobody declared one), the declaration that it is idempotent, or that `reconcile` found
-   * that it had not happened.
+   * What allowed it: its effect class (`default`: nobody declared one), the declaration that it is idempotent, that `reconcile` found that
+   * it had not happened, or a person who was asked.
    */
-  readonly by: 'default' | 'idempotent' | 'reconcile';
+  readonly by: 'default' | 'idempotent' | 'reconcile' | 'person';
 }
 
 export interface ChangePart {
@@ -151,6 +151,8 @@ export interface ChangePart {
   readonly error?: FailureNote;
   /** For `repeat`: the worker that had begun it, if it is known. */
   readonly worker?: string;
+  /** For `repeat`: the idempotency key, which is the same as before. */
+  readonly key?: string;
   /** For `resume` and `fork`: what differs, in words. For `event`: the event, as plain JSON. */
   readonly detail?: unknown;
 }

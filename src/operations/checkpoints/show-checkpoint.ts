@@ -7,6 +7,7 @@ import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 import {
   amounts,
   anything,
+  awaitedEffects,
   checkpointView,
   flag,
   listOf,
@@ -51,7 +52,7 @@ export const showCheckpoint: RoutedOperation<ShowCheckpointInput, ShowCheckpoint
       answered: told(texts, 'ids of questions whose answer waits to be taken by a resume'),
       view: checkpointView,
     },
-    { parent: told(text, 'id of the checkpoint before it'), deaths: whole },
+    { parent: told(text, 'id of the checkpoint before it'), deaths: whole, awaits: awaitedEffects },
   ),
   isReadOnly: true,
   scope: 'read',

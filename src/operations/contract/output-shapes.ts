@@ -60,7 +60,7 @@ const named: Parts = { name: told(text, "name of the error's class, if it is not
 
 /** Why an attempt was begun again that another process may have begun. */
 const begunAgain: JsonSchema = {
-  ...objectOf({ by: told(oneOf('default', 'idempotent', 'reconcile'), 'what allowed it') }, { worker: text }),
+  ...objectOf({ by: told(oneOf('default', 'idempotent', 'reconcile', 'person'), 'what allowed it') }, { worker: text }),
   description: 'set if the attempt was a repetition of one that may have begun before',
 };
 
@@ -269,6 +269,11 @@ export const started: JsonSchema = objectOf(
   { result: standing },
 );
 
+/** What a run waits for that a worker has begun that does not have it any more. */
+export const awaitedEffects: JsonSchema = listOf(
+  objectOf({ node: texts, owner: text, until: told(time, 'when its time is over') }, { step: text }),
+);
+
 /** A part of the reason for which a checkpoint was made. */
 export const changePart: JsonSchema = objectOf(
   { kind: told(text, 'what happened: start, settle, intent, wait, answer, pause, end and the like') },
@@ -280,6 +285,7 @@ export const changePart: JsonSchema = objectOf(
     attempt: whole,
     effect: text,
     isDeclared: flag,
+    key: text,
     status: text,
     verdict: text,
     step: text,

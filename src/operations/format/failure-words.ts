@@ -65,11 +65,17 @@ const reasons: Readonly<Record<BegunAgain['by'], string>> = {
   default: 'no effect class is declared, so it may have been done twice',
   idempotent: 'it is declared idempotent, and has the same key',
   reconcile: 'reconcile said that it had not happened; it has the same key',
+  person: 'a person said so; it has the same key',
 };
 
-/** `begun again after worker w1 ended: it is declared idempotent, …`. */
-export function againWords({ worker, by }: BegunAgain, nameWorker = (id: string): string => `worker ${id}`): string {
-  return `begun again after ${worker === undefined ? 'its process' : printable(nameWorker(worker))} ended: ${reasons[by]}`;
+/** `begun again after worker w1 had begun it: it is declared idempotent, and has the same key (attempt 1, k8Zt…)`. */
+export function againWords(
+  { worker, by, attempt, key }: BegunAgain & { readonly attempt?: number; readonly key?: string },
+  nameWorker = (id: string): string => `worker ${id}`,
+): string {
+  const which = [...(attempt === undefined ? [] : [`attempt ${attempt}`]), ...(key === undefined ? [] : [key])];
+  const told = which.length === 0 ? '' : ` (${which.join(', ')})`;
+  return `begun again after ${worker === undefined ? 'another process' : printable(nameWorker(worker))} had begun it: ${reasons[by]}${told}`;
 }
 
 /** A line in the place of frames of libraries. */

@@ -198,6 +198,12 @@ function standing({ questions, isUnfinished }: StoryVisit): string {
   return isWaiting ? 'waiting' : 'not ended';
 }
 
+/** Why something was begun again that may have begun before. Of what declares no effect class it is not known whether it had. */
+export function repeatWords(repeat: Parameters<typeof againWords>[0], nameWorker?: (id: string) => string): string {
+  if (repeat.by !== 'default') return againWords(repeat, nameWorker);
+  return 'begun again: the process that had the run before ended, or lost it, or gave it back while this ran; it declares no effect class, so what it does may have been done twice';
+}
+
 function notesOf(visit: StoryVisit): readonly NoteWords[] {
   const { takenFrom, when, retries, repeats = [], questions } = visit;
   const isAlone = hasOneStep(visit);
@@ -208,14 +214,11 @@ function notesOf(visit: StoryVisit): readonly NoteWords[] {
       const whose = step === undefined || isAlone ? '' : `${shortStepName(step)}: `;
       return { kind: 'retry', text: `${whose}attempt ${attempt} failed${reason(error)}, tried again` };
     }),
-    ...repeats.map(({ step, by, worker }): NoteWords => {
+    ...repeats.map(({ step, ...repeat }): NoteWords => {
       const whose = step === undefined ? '' : `step ${shortStepName(step)}: `;
       return {
         kind: 'repeat',
-        text:
-          by === 'default'
-            ? `${whose}begun again after its process ended; it declares no effect class, so what it does may have been done twice`
-            : `${whose}${againWords({ by, ...(worker !== undefined && { worker }) })}`,
+        text: `${whose}${repeatWords(repeat)}`,
       };
     }),
     ...stepsNote(visit),

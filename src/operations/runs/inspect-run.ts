@@ -1,8 +1,10 @@
 /** Shows where a run stands, without advancing it. */
 import { runField } from '../contract/fields.ts';
+import type { AwaitedEffect } from '../../history/read/awaited-effects.ts';
 import {
   amounts,
   anything,
+  awaitedEffects,
   failure,
   flag,
   listOf,
@@ -50,6 +52,8 @@ export interface InspectRunOutput {
   readonly claimedBy?: string;
   /** How many workers in a row ended at its newest checkpoint without giving it back. Absent if none did. */
   readonly deaths?: number;
+  /** What it waits for that a worker has begun that does not have it any more. Absent if nothing. */
+  readonly awaits?: readonly AwaitedEffect[];
   /** Set if the run was restored from a backup and is held until it is released. */
   readonly isHeld?: true;
   /** Whether an answer, a signal or a cancel request waits for the next resume. */
@@ -96,6 +100,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
       parent: position,
       claimedBy: text,
       deaths: whole,
+      awaits: awaitedEffects,
       isHeld: flag,
       outputs: anything,
       error: recordedError,
@@ -109,7 +114,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
   async run(context, { run: reference }) {
     const run = await findRunOf(context, reference);
     const { runId, graphId, createdAt, updatedAt, parent, claim, hasMessages } = run;
-    const { result, progress } = await readStandingAt(context, run, run.head);
+    const { result, progress, awaits } = await readStandingAt(context, run, run.head);
     const answered = await readAnsweredIds(context.store, run);
     const { source } = metaOf(run);
     const status = shownStatusOf(toListedRun(run, context.isWorkerDead));
@@ -126,6 +131,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
       ...(parent !== undefined && { parent }),
       ...(isHeld(run) ? { isHeld: true as const } : claim !== undefined && { claimedBy: claim.workerId }),
       ...(run.deaths > 0 && { deaths: run.deaths }),
+      ...(awaits.length > 0 && { awaits }),
       hasMessages,
       ...(outputs !== undefined && { outputs }),
       state: result.state,

@@ -83,7 +83,7 @@ const storyEntry = objectOf(
     value: told(anything, 'what the node gave'),
     when: text,
     retries: listOf(objectOf({ ...point, attempt: whole }, { step: text, error: failedWith, by: text })),
-    repeats: listOf(objectOf({ ...point, by: text }, { step: text, worker: text })),
+    repeats: listOf(objectOf({ ...point, by: text }, { step: text, worker: text, attempt: whole, key: text })),
     steps: listOf(
       objectOf(
         { ...point, step: text, status: text },

@@ -7,6 +7,7 @@ import { CairnError } from '../../errors.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
+import { type AwaitedEffect, awaitedEffects } from '../../history/read/awaited-effects.ts';
 import { viewState } from '../../history/read/whole-checkpoint.ts';
 import { readStructure } from '../../history/explain/structures.ts';
 import type { RunRow } from '../../ports/store.ts';
@@ -16,6 +17,7 @@ import type { WorkContext } from '../contract/operation.ts';
 export interface StandingAt {
   readonly result: RunResult;
   readonly progress: RunProgress;
+  readonly awaits: readonly AwaitedEffect[];
 }
 
 /**
@@ -28,9 +30,10 @@ export async function readStandingAt(context: WorkContext, run: RunRow, seq: num
   const { runId, graphId } = run;
   const graph = await findKnown(context, run);
   const { root } = await loadState(store, blobs, run, seq);
+  const awaits = awaitedEffects(run, root);
   if (!CairnError.is(graph)) {
     const result = await withFailures(context, run, resultOf(runId, seq, root, restingFrame(root, graph)));
-    return { result, progress: progressOf(root, graph, result.skipped) };
+    return { result, progress: progressOf(root, graph, result.skipped), awaits };
   }
   const structure = await readStructure(context, { run, seq });
   if (structure === undefined) throw graph;
@@ -41,6 +44,7 @@ export async function readStandingAt(context: WorkContext, run: RunRow, seq: num
   return {
     result: await withFailures(context, run, result),
     progress: progressOf(root, { nodes, structure, text: metaOf(run).text }, skippedNodes),
+    awaits,
   };
 }
 
