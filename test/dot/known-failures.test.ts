@@ -331,10 +331,10 @@ test('6.6.11 a stage begun again after a crash keeps its key and is told apart o
   const result = await resumeToRest(afterCrash(bench), runId, graph);
   expect(result.status).toBe('completed');
   const [[first], [repeated], [later]] = seen as [[string, number], [string, number], [string, number]];
-  // It took no attempt away; that it was begun again is on record as an intent of its own.
+  // It took no attempt away; that it was begun again is on record, with why, and has an intent of its own.
   expect(seen.map(([, attempt]) => attempt)).toEqual([1, 1, 1]);
   const changes = await changesOf(createEngine({ ...bench.options, findGraph: () => Promise.resolve(graph) }), runId);
-  expect(changes.filter((change) => change.startsWith('intent a'))).toHaveLength(3);
+  expect(changes.filter((change) => change.includes('intent a'))).toHaveLength(3);
   expect(repeated).toBe(first);
   expect(later).not.toBe(first);
 });
