@@ -71,6 +71,20 @@ describe('G13 what runs', () => {
 });
 
 describe('G13 what fails', () => {
+  test('a node’s error as JSON has code and message, also where the error thrown has no code', async () => {
+    const lost = (): never => {
+      throw new RangeError('lost', { cause: new Error('no route') });
+    };
+    const { nodes, state } = await flow('f', { a: { run: lost }, b: { run: throwing } })
+      .compile()
+      .invoke({});
+    expect(nodes.a.error).toBeInstanceOf(Error);
+    const error = { name: 'RangeError', code: 'NODE_FAILED', message: 'lost', cause: { name: 'Error', message: 'no route' } }; // prettier-ignore
+    expect(JSON.parse(JSON.stringify(nodes))).toMatchObject({ a: { error }, b: { error: { code: 'DISK' } } });
+    const { code: _, ...thrown } = error;
+    expect(JSON.parse(JSON.stringify(state.failures)).a).toEqual(thrown);
+  });
+
   test('a node that fails stops what needs it, the rest ends, the run fails, and a resume does only what is left', async () => {
     const ran: string[] = [];
     let isBroken = true;
@@ -85,6 +99,10 @@ describe('G13 what fails', () => {
     expect(ran).toEqual(['s1', 's2']);
     expect(failed.status).toBe('failed');
     expect(failed.nodes.a).toMatchObject({ status: 'failed', input: {}, error: { message: 'no disk', code: 'DISK' } });
+    expect(JSON.parse(JSON.stringify(failed.nodes.a))).toMatchObject({ error: { message: 'no disk', code: 'DISK' } });
+    expect(JSON.parse(JSON.stringify(failed.state.failures))).toMatchObject({
+      a: { message: 'no disk', code: 'DISK' },
+    });
     expect(failed.nodes.b).toEqual({ status: 'pending' });
     isBroken = false;
     expect(await graph.resume()).toMatchObject({ status: 'completed', nodes: { a: { output: 1 } } });

@@ -19,6 +19,7 @@ import { answeredAs, approvalId, layApprovals, type Approved } from '../code/app
 import { CompiledGraph, type GraphResult } from '../code/compiled-graph.ts';
 import { defineNode, Faults, settingNames, type Drafting, type NodeSettings } from '../code/graph-parts.ts';
 import type { CompileOptions, GraphParts } from '../code/run-options.ts';
+import { createStoredError } from '../../state/values/values.ts';
 import type { OutputOf, SchemaInput, TypedState } from '../code/typed-state.ts';
 
 /** What a node of a flow may be: a function, or what a node builder returns. */
@@ -338,6 +339,14 @@ function reasonOf(answer: unknown): { readonly reason?: string } {
   return { reason: `rejected${by === undefined ? '' : ` by ${by}`}${feedback === undefined ? '' : `: ${feedback}`}` };
 }
 
+/** The error of a failed node, with the code that the history tells of an error that has none. */
+function withCode(error: Error): Error {
+  if ('code' in error) return error;
+  const { name, message, cause, data } = error as Error & { readonly data?: unknown };
+  const inner = { ...(data !== undefined && { data }), ...(cause !== undefined && { cause }) };
+  return Object.freeze(createStoredError({ name, message, code: 'NODE_FAILED', ...inner }));
+}
+
 function nodeResults(
   names: readonly string[],
   { state, skipped, waits, failed }: GraphResult<StateView>,
@@ -345,12 +354,16 @@ function nodeResults(
 ): Readonly<Record<string, FlowNodeResult>> {
   const waiting = new Set(waits.map(({ node }) => node[0]));
   const resultOf = (name: string): FlowNodeResult => {
+    const failure = (error: Error): FlowNodeResult => ({
+      status: 'failed',
+      input: inputOf(name, state),
+      error: withCode(error),
+    });
     const error = state.failures[name];
-    if (error !== undefined && failed.includes(name)) return { status: 'failed', input: inputOf(name, state), error };
+    if (error !== undefined && failed.includes(name)) return failure(error);
     if (name in state.outputs) return { status: 'completed', input: inputOf(name, state), output: state.outputs[name] };
     const refused = state.failures[approvalId(name)];
-    if (refused !== undefined && failed.includes(approvalId(name)))
-      return { status: 'failed', input: inputOf(name, state), error: refused };
+    if (refused !== undefined && failed.includes(approvalId(name))) return failure(refused);
     if (skipped.includes(name)) return { status: 'skipped', ...reasonOf(state.outputs[approvalId(name)]) };
     return { status: waiting.has(name) || waiting.has(approvalId(name)) ? 'waiting' : 'pending' };
   };

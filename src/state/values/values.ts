@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import { findMark } from './ownership.ts';
+import { toJson } from './to-json.ts';
 import { hash } from 'node:crypto';
 
 // Plain objects: how they are recognised, and how to write to them when keys may be anything, `__proto__` included.
@@ -339,7 +340,13 @@ export function createStoredError(parts: ErrorParts): Error {
   if ('code' in parts) Object.assign(error, { code: parts.code });
   if ('data' in parts) Object.assign(error, { data: parts.data });
   if ('cause' in parts) hide(error, 'cause', parts.cause);
+  hide(error, 'toJSON', errorJson);
   return error;
+}
+
+/** Without it `JSON.stringify` would tell neither name nor message of an error. */
+function errorJson(this: Error): unknown {
+  return toJson(this);
 }
 
 function hide(error: Error, name: string, value: unknown): void {
