@@ -122,6 +122,20 @@ export const agentMutants: readonly Mutant[] = [
     tests: ['src/agents/injections.test.ts'],
   },
   {
+    name: 'a tool that became composed is called again',
+    file: 'src/agents/tools/tool-calls.ts',
+    old: "!isFunction(tool) && this.#ctx.past.kindOf(key) === 'step'",
+    new: 'false',
+    tests: ['test/agents/changed.test.ts'],
+  },
+  {
+    name: "a tool call of the AI SDK's loop is known by its checked arguments",
+    file: 'src/ai-sdk/durable-tools.ts',
+    old: 'keyFor(call.input ?? checked)',
+    new: 'keyFor(checked)',
+    tests: ['src/ai-sdk/changed-schemas.test.ts'],
+  },
+  {
     name: "a tool call of the AI SDK's loop is made though no model asked for it",
     file: 'src/ai-sdk/durable-tools.ts',
     old: '?? attempt.refuse(`tool ${name}`, reason)',

@@ -1,4 +1,5 @@
 /** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
+import { isDeepStrictEqual } from 'node:util';
 import type { Tool, ToolSet } from 'ai';
 import {
   type ToolToApprove,
@@ -20,7 +21,7 @@ import { scopeContext, isOfTool } from '../agents/tools/tool-calls.ts';
 import { readableThrown } from '../errors.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { nestingFault } from '../state/values/values.ts';
-import { type RequestedCalls, plainCopy, type SdkToolOptions } from './recorded-calls.ts';
+import { type RequestedToolCall, type RequestedCalls, plainCopy, type SdkToolOptions } from './recorded-calls.ts';
 import type { Attempt } from './model-calls.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -152,15 +153,15 @@ export class DurableTools {
     attempt.check();
     const { name, options } = call;
     const reason = 'no model of this conversation asked for this call, or it was made; wrap the model with d.model';
-    const ordinal = this.#requested.take(options.toolCallId) ?? attempt.refuse(`tool ${name}`, reason);
+    const requested = this.#requested.take(options.toolCallId) ?? attempt.refuse(`tool ${name}`, reason);
     const nesting = nestingFault(call.input);
     if (nesting !== undefined) throw new Error(`the arguments of ${name} cannot be used: ${nesting}`);
-    const key = this.keyOf(name, call.input, ordinal);
+    const key = this.keyOf(name, call.input, requested);
     const refusal = this.#requested.refusalOf(options.toolCallId);
     if (refusal !== undefined && !wasBegun(attempt.ctx, key)) throw new Error(refusal);
     return attempt.during(async () => {
       try {
-        return await this.#perform(key, { ...call, input: await this.#approved(key, call) });
+        return await this.#perform(key, { ...call, input: await this.#approved(key, call, requested) });
       } catch (thrown) {
         const error = readableThrown(thrown);
         throw isOfTool(error, attempt.ctx) ? error : attempt.end(error);
@@ -168,22 +169,40 @@ export class DurableTools {
     });
   }
 
-  /** The key of a call, which identifies its step and its question. */
-  keyOf(name: string, input: unknown, ordinal: number): string {
-    const key = `${this.#name} ${toolCallKey(name, plainCopy(input))}`;
-    return ordinal === 1 ? key : `${key} ${ordinal}`;
+  /**
+   * The key of a call, which identifies its step and its question: by the arguments that the model gave, whatever the tool's schema makes of
+   * them. An older version took the checked ones, and a call that it began keeps its key.
+   * @param checked - the arguments as the SDK has checked them
+   */
+  keyOf(name: string, checked: unknown, call: RequestedToolCall): string {
+    const { ctx } = this.#attempt;
+    const keyFor = (input: unknown): string => {
+      const key = `${this.#name} ${toolCallKey(name, plainCopy(input))}`;
+      return call.ordinal === 1 ? key : `${key} ${call.ordinal}`;
+    };
+    // Chosen once: when its question has been asked in this attempt, the record does not tell any more which key it has.
+    if (call.key === undefined) {
+      const key = keyFor(call.input ?? checked);
+      const older = keyFor(checked);
+      call.key = key !== older && !wasBegun(ctx, key) && wasBegun(ctx, older) ? older : key;
+    }
+    return call.key;
   }
 
   /** The arguments to make the call with. If a person was asked, they may have changed them. */
-  async #approved(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {
+  async #approved(
+    key: string,
+    { name, tool, how, input, options }: ToolCall,
+    { input: given }: RequestedToolCall,
+  ): Promise<unknown> {
     if (this.#requested.isDecided(options.toolCallId)) return input;
     const mustAsk = (): Promise<boolean> => needsApproval(tool, how, input, options);
     if (!(await isApprovalRequested(this.#attempt.ctx, key, mustAsk))) return input;
     const args = plainCopy(input);
     const question = { ...(await toolToApprove(name, tool)), audience: how.audience };
-    const decision = await askApproval(this.#attempt.ctx, question, { key, input: args, args });
+    const decision = await askApproval(this.#attempt.ctx, question, { key, input: given ?? args, args });
     if (decision.kind === 'refused') throw new Error(refusedText(name, decision.reason));
-    return decision.args === args ? input : decision.args;
+    return isDeepStrictEqual(decision.args, args) ? input : decision.args;
   }
 
   #perform(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {
@@ -223,6 +242,7 @@ function stepOptionsOf(name: string, how: ToolOptions, args: unknown): Parameter
     effect,
     idempotent,
     input,
+    knownByName: true,
     about: `${name} ${encodeValue(input)}`,
     ...(retry !== undefined && { retry }),
     ...(timeoutMs !== undefined && { timeoutMs }),

@@ -14,7 +14,13 @@ import type {
 import { askApproval, refusedText } from '../agents/tools/approval.ts';
 import { CairnError } from '../errors.ts';
 import { toolToApprove, wasBegun, DurableTools, type ToolOptions } from './durable-tools.ts';
-import { RequestedCalls, plainCopy, type SdkModel, type SdkToolCall } from './recorded-calls.ts';
+import {
+  type RequestedToolCall,
+  RequestedCalls,
+  plainCopy,
+  type SdkModel,
+  type SdkToolCall,
+} from './recorded-calls.ts';
 import { Attempt, ModelCalls, modelOptionNames, type ModelOptions } from './model-calls.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { hashParts, hashText } from '../state/values/values.ts';
@@ -37,31 +43,27 @@ export function askingApproval(
   config: Configuration<ToolSet>,
   attempt: Attempt,
   requested: RequestedCalls,
-  keyOf: (name: string, input: unknown, ordinal: number) => string,
+  keyOf: (name: string, checked: unknown, call: RequestedToolCall) => string,
 ): Decide<ToolSet> {
   return async (approval) => {
     const { toolCall, tools = {} } = approval;
     const { toolName: name, toolCallId } = toolCall;
     const input: unknown = toolCall.input;
     const refusal = requested.refusalOf(toolCallId);
-    if (
-      refusal !== undefined &&
-      !wasBegun(attempt.ctx, keyOf(name, plainCopy(input), requested.ordinalOf(toolCallId) ?? 1))
-    )
+    const call = requested.callOf(toolCallId);
+    if (refusal !== undefined && !wasBegun(attempt.ctx, keyOf(name, input, call ?? { ordinal: 1, input })))
       return { type: 'denied', reason: refusal };
     const status = await statusOf(config, approval);
     // The configuration has no entry for this tool, so the tool itself decides when it is called.
     if (status === undefined) return 'not-applicable';
     requested.decide(toolCallId);
     if ((typeof status === 'string' ? status : status.type) !== 'user-approval') return status;
-    const ordinal =
-      requested.ordinalOf(toolCallId) ??
-      attempt.refuse(`tool ${name}`, 'no model of this conversation asked for this call');
+    if (call === undefined) return attempt.refuse(`tool ${name}`, 'no model of this conversation asked for this call');
     const args = plainCopy(input);
     try {
       const decision = await attempt.during(async () => {
         const about = { ...(await toolToApprove(name, tools[name] as Tool)), audience: 'user' } as const;
-        return askApproval(attempt.ctx, about, { key: keyOf(name, args, ordinal), input: args, args });
+        return askApproval(attempt.ctx, about, { key: keyOf(name, args, call), input: args, args });
       });
       if (decision.kind === 'refused') return { type: 'denied', reason: refusedText(name, decision.reason) };
       if (decision.args === args) return 'approved';

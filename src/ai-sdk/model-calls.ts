@@ -203,7 +203,7 @@ export class ModelCalls {
       attempt.refuse('model', 'it is called inside a tool that is one step; declare the tool composed');
     const defaults = { id: this.#createId(), modelId: model.modelId, at: attempt.ctx.now() };
     try {
-      const { settings, messages } = this.#copies.copyOf(model, request);
+      const { settings, messages } = this.#asIdentified(this.#copies.copyOf(model, request));
       while (this.#record.isDivergent(settings, messages)) if (!(await attempt.progress())) break;
       const requested = { settings, messages, tokensMax: request.maxOutputTokens };
       const options = this.#optionsOf(model, request, how);
@@ -217,6 +217,19 @@ export class ModelCalls {
     } catch (error) {
       throw this.#judge(error);
     }
+  }
+
+  /**
+   * What identifies the call: its request with the arguments of tool calls as the models gave them, whatever the tools' schemas make of
+   * them. An older version took the checked ones, and a call that it made is found by them.
+   */
+  #asIdentified({ settings, messages }: PlainRequest): PlainRequest {
+    const given = messages.map((message) => this.#requested.asGiven(message));
+    const isOlder =
+      given.some((message, at) => message !== messages[at]) &&
+      !this.#record.isKnown(settings, given) &&
+      this.#record.isKnown(settings, messages);
+    return { settings, messages: isOlder ? messages : given };
   }
 
   async #ask(

@@ -317,9 +317,23 @@ export function* partsOfContent(part: SdkContent, id: string): Generator<SdkStre
 
 // The tool calls that the models of a conversation requested. Each may be made once. Equal calls are distinguished by their order (A4).
 
+/** A call that a model requested. */
+export interface RequestedToolCall {
+  /** Its number among the equal calls, counted from 1. */
+  readonly ordinal: number;
+  /** The arguments as the model gave them; undefined if they are no JSON. */
+  readonly input: unknown;
+  /** The key under which it is made, once that is chosen. */
+  key?: string;
+}
+
 export class RequestedCalls {
-  /** For each call, by the provider's id: its number among the equal calls, counted from 1. */
-  readonly #ordinals = new Map<string, number>();
+  /** Calls that are not made yet, by the provider's id. */
+  readonly #calls = new Map<string, RequestedToolCall>();
+  /** For each call, by the provider's id: its arguments as the model gave them; undefined if calls with other arguments share the id. */
+  readonly #inputs = new Map<string, unknown>();
+  /** Messages with the arguments as the models gave them, by the messages as the SDK sends them. */
+  readonly #given = new WeakMap<object, object>();
   readonly #decided = new Set<string>();
   readonly #counts = new Map<string, number>();
   /** For each call of an answer that makes too many: how many it makes. */
@@ -333,13 +347,37 @@ export class RequestedCalls {
       const call = `${part.toolName} ${part.input}`;
       const ordinal = (this.#counts.get(call) ?? 0) + 1;
       this.#counts.set(call, ordinal);
-      this.#ordinals.set(part.toolCallId, ordinal);
+      const id = part.toolCallId;
+      const input = argumentsOf(part.input);
+      this.#calls.set(id, { ordinal, input });
+      const isShared = this.#inputs.has(id) && !isCopyOf(this.#inputs.get(id), input);
+      this.#inputs.set(id, isShared ? undefined : input);
     }
   }
 
-  /** The number of this call among equal ones; undefined if no model of the conversation requested it. */
-  ordinalOf(id: string): number | undefined {
-    return this.#ordinals.get(id);
+  /** The call with this id; undefined if no model of the conversation requested it, or it was made. */
+  callOf(id: string): RequestedToolCall | undefined {
+    return this.#calls.get(id);
+  }
+
+  /** A message with the arguments of its tool calls as the models gave them. The SDK sends what the tools' schemas made of them. */
+  asGiven(message: object): object {
+    let given = this.#given.get(message);
+    if (given === undefined) this.#given.set(message, (given = this.#withGivenInputs(message)));
+    return given;
+  }
+
+  #withGivenInputs(message: object): object {
+    const { role, content } = message as Partial<SdkMessage>;
+    if (role !== 'assistant' || !Array.isArray(content)) return message;
+    let isOther = false;
+    const parts = (content as readonly SdkAssistantPart[]).map((part) => {
+      const input = part.type === 'tool-call' ? this.#inputs.get(part.toolCallId) : undefined;
+      if (input === undefined || isCopyOf(input, (part as { readonly input?: unknown }).input)) return part;
+      isOther = true;
+      return { ...part, input };
+    });
+    return isOther ? { ...message, content: parts } : message;
   }
 
   /** Why this call is not made, if its answer makes too many: none of them is (A5). */
@@ -358,10 +396,20 @@ export class RequestedCalls {
     return this.#decided.has(id);
   }
 
-  /** Marks the call as made, so that it cannot be made again. @returns its number among equal calls */
-  take(id: string): number | undefined {
-    const ordinal = this.#ordinals.get(id);
-    this.#ordinals.delete(id);
-    return ordinal;
+  /** Marks the call as made, so that it cannot be made again. */
+  take(id: string): RequestedToolCall | undefined {
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    return call;
+  }
+}
+
+/** The arguments in a model's text. The SDK reads an empty text as no arguments. */
+function argumentsOf(text: string): unknown {
+  if (text.trim() === '') return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

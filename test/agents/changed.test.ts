@@ -66,6 +66,16 @@ class Standing {
   }
 }
 
+const other = graphOf('other', [node('other', 'read', () => 'other')], edges('> other', 'other >'));
+const made: FunctionTool['input'] = {
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: (value: unknown) => ({ value: { ...(value as object), more: 1 } }),
+    jsonSchema: { input: () => input, output: () => input },
+  },
+};
+
 type Change = (own: Standing) => Partial<AgentConfig>;
 
 const settings = /in call 1 than is on record: its messages are the same, but not its model, tools, settings/u;
@@ -86,17 +96,26 @@ const refused: readonly (readonly [string, Change, RegExp])[] = [
   ['its model', () => ({ model: 'n' }), settings],
   ['its settings', () => ({ settings: { temperature: 0 } }), settings],
   ['what it is sent of its history', () => ({ history: { messagesMax: 2 } }), /in call 2 .* how many of the messages/u],
-  [
-    'a tool that now gives no record of its own',
-    () => ({ tools: { look: tool({ description: 'Looks.', input, composed: true, run: () => 'other' }) } }),
-    /in call 2 than is on record: its message 4 \(tool\) is .*other/u,
-  ],
 ];
 
 const carriedOn: readonly (readonly [string, Change])[] = [
   ['nothing', () => ({})],
   ['the code of a tool', (own) => ({ tools: { look: own.look({ run: () => 'other' }) } })],
   ['the class of a tool that has been called', (own) => ({ tools: { look: own.look({ effect: 'external' }) } })],
+  [
+    'what a tool is: composed now',
+    () => ({ tools: { look: tool({ description: 'Looks.', input, composed: true, run: () => 'other' }) } }),
+  ],
+  ['what a tool is: a graph now', () => ({ tools: { look: { description: 'Looks.', input, node: other } } })],
+  [
+    'what a tool is that a person was asked about: composed now',
+    (own) => ({
+      tools: {
+        send: tool({ description: 'Sends.', input, composed: true, run: (args) => (own.sent.push(args), 'again') }),
+      },
+    }),
+  ],
+  ['what the schema of a tool makes of its arguments', (own) => ({ tools: { look: own.look({ input: made }) } })],
   ['the class of a tool that was asked about', (own) => ({ tools: { send: own.send({ effect: 'read' }) } })],
   ['what it may do without asking', () => ({ allow: ['send'] })],
   ['who must be asked', (own) => ({ tools: { send: own.send({ approval: 'never' }) } })],
@@ -245,3 +264,41 @@ describe('A3 X4.19 a deploy under a fork', () => {
     expect([own.models.requests.length - bought, own.sent]).toEqual([0, [{ to: 'bob' }]]);
   });
 });
+
+test.each([
+  ['happened', { decision: 'happened', output: 'sent' }, 'sent'],
+  ['did not happen', 'run again', /^send failed: it was not made, and the tool has changed since; call it again/u],
+] as const)(
+  'A4 X3 a call in flight at a crash, whose tool is composed now, is asked about; it %s: the model is told so, and it is not made again',
+  async (_, answer, told) => {
+    const sent: unknown[] = [];
+    const models = createScriptedModels(({ messages }): ScriptedAnswer =>
+      messages.some(({ role }) => role === 'tool') ? 'Done.' : { calls: [{ tool: 'send', input: {} }] },
+    );
+    const bench = createBench({ models });
+    const of = (send: AgentConfig['tools']): Graph =>
+      graphOf(
+        'g',
+        [{ id: 'a', ...agent({ model: 'm', prompt: 'Go.', allow: ['send'], ...(send && { tools: send }) }) }],
+        edges('> a', 'a >'),
+      );
+    const begun = Promise.withResolvers<void>();
+    const hangs = tool({ description: 'Sends.', input, run: () => (begun.resolve(), new Promise<never>(() => {})) });
+    await bench.engine.start(of({ send: hangs }), {}, { runId: 'r' });
+    await begun.promise;
+    const engine = afterCrash(bench);
+    const graph = of({
+      send: tool({ description: 'Sends.', input, composed: true, run: () => sent.push('again') }),
+    });
+    engine.know(graph);
+    const asked = await resumeToRest(engine, 'r', graph);
+    expect(asked.waits.map(({ prompt }) => prompt)).toEqual([expect.stringContaining('It is not known whether')]);
+    await engine.answer('r', asked.waits[0]?.waitId ?? '', answer);
+    const done = await resumeToRest(engine, 'r', graph);
+    expect([done.status, done.state.outputs, sent]).toEqual(['completed', { a: 'Done.' }, []]);
+    const results = models.requests.at(-1)?.messages.find(({ role }) => role === 'tool')?.content as readonly {
+      readonly output: string;
+    }[];
+    expect(results[0]?.output).toMatch(told);
+  },
+);

@@ -132,6 +132,11 @@ export class CallRecord<Message extends object> {
     this.#madeCount += 1;
   }
 
+  /** Whether the next call with this request is on record. */
+  isKnown(settings: object, messages: readonly Message[]): boolean {
+    return this.#ctx.past.isRecorded(this.#find(settings, messages).name);
+  }
+
   /** Whether recorded answers are unused, but none is for this request. */
   isDivergent(settings: object, messages: readonly Message[]): boolean {
     return !this.#isFree && this.#remainingOf(this.#find(settings, messages).name).length === 0;

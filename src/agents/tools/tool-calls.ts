@@ -253,7 +253,10 @@ export class ToolCalls {
       this.#ctx.past.passOver((one) => isPartOf(one, key));
       return { output: recorded.output, isError: true };
     }
+    // A call that was made as one step stands, whatever its tool has become since.
+    const wasStep = !isFunction(tool) && this.#ctx.past.kindOf(key) === 'step';
     try {
+      if (wasStep) return { ...observation(await this.#recordedStep(tool, key, args), key), isRecorded: true };
       const result = await this.#perform(tool, key, args, call, recorded);
       // The result of a composed tool is not recorded by itself.
       return isComposed(tool)
@@ -265,6 +268,19 @@ export class ToolCalls {
       const text = failureText(tool, error);
       return refusedCall(shorten(text, `is the failure of ${key}`) ?? text);
     }
+  }
+
+  /**
+   * The recorded result of a call whose tool was a function, and is composed or a graph now. If its end is not on record, the engine judges
+   * whether it happened; one that did not is a failure of the tool, so that the model may call the tool as it is now.
+   */
+  #recordedStep({ name, definition }: NamedTool, key: string, args: unknown): Promise<unknown> {
+    const { effect = 'external' } = definition as ComposedTool;
+    const about = `${name} ${encodeValue(args)}`;
+    const reason = 'it was not made, and the tool has changed since; call it again';
+    return this.#ctx.step(key, { effect, input: args, knownByName: true, about }, () => {
+      throw new NodeFailure(reason, { code: 'TOOL_CHANGED', applied: 'no' });
+    });
   }
 
   async #perform(
@@ -293,6 +309,7 @@ export class ToolCalls {
       effect,
       idempotent,
       input: args,
+      knownByName: true,
       about: `${tool.name} ${encodeValue(args)}`,
       ...(retry === undefined ? {} : { retry }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -347,6 +364,10 @@ function placeOf({ graph, nodeId, name }: NamedTool): Pick<Observation, 'node'> 
 
 function isComposed({ definition }: NamedTool): boolean {
   return 'composed' in definition && (definition.composed ?? false);
+}
+
+function isFunction(tool: NamedTool): boolean {
+  return tool.graph === undefined && !isComposed(tool);
 }
 
 async function runAsChild(

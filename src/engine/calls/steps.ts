@@ -91,7 +91,7 @@ export async function runStepOf<T>(
 }
 
 /**
- * The record of a step, if it was made with the same input and effect class. Another one is never used silently: where the run was forked
+ * The record of a step, if it was made with the same input and effect class, or is known by its name. Another one is never used silently: where the run was forked
  * within the visit the step runs again, in a resume the call is refused.
  */
 function recordOfInput(
@@ -122,6 +122,7 @@ function differenceOf(
 ): string | undefined {
   const isOver = status === 'done' || status === 'failed';
   const { effect = 'pure' } = options;
+  if (isOver && options.knownByName === true) return undefined;
   // An ended step that is identified by its input is the same whatever its class has become: its effect has happened.
   const isIdentifiedByInput = isOver && hash !== undefined && 'input' in options;
   if (!isIdentifiedByInput && before !== undefined && before !== effect && (isOver || intent !== undefined))

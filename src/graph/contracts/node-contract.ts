@@ -200,6 +200,11 @@ export interface StepOptions {
    * whatever effects on record were not called. Default false.
    */
   readonly followsRecord?: boolean;
+  /**
+   * Whether its name alone says which call it is, as that of a tool call does. One whose end is on record is then given back whatever its
+   * input and effect class have become. Default false.
+   */
+  readonly knownByName?: boolean;
 }
 
 /** How `emit` handles an event. */

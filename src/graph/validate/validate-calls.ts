@@ -25,6 +25,7 @@ const stepFields = [
   'about',
   'forgettable',
   'followsRecord',
+  'knownByName',
 ] as const satisfies readonly (keyof StepOptions)[];
 const questionFields = [
   'name',
@@ -58,6 +59,7 @@ export function stepFault(options: StepOptions): string | undefined {
   checkType(report, '', 'about', options.about, 'string');
   checkType(report, '', 'forgettable', options.forgettable, 'boolean');
   checkType(report, '', 'followsRecord', options.followsRecord, 'boolean');
+  checkType(report, '', 'knownByName', options.knownByName, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
   checkType(report, '', 'readAnswer', options.readAnswer, 'function');
   if (options.answerSchema !== undefined && !isObject(options.answerSchema))
