@@ -33,7 +33,7 @@ export function failureNote(core: RunCore, effort: string, error: unknown): Fail
   const again = core.begunAgain.get(effort);
   const draft: Draft = {
     ...errorSummary(core, error),
-    ...nameOf(thrown),
+    ...nameOf(core, thrown),
     worker: core.env.ids.workerId,
     ...(again && { again }),
     frames: masked(core, ownFrames(stackOf(thrown), framesMax)),
@@ -60,9 +60,9 @@ function causesOf(core: RunCore, thrown: Error): Draft['causes'] {
     for (let at = innerOf(thrown); at !== undefined && found.length < causesMax; at = innerOf(at)) {
       const error = asError(at);
       const { code } = error as { readonly code?: unknown };
-      const [message = ''] = masked(core, [reasonOf(at)]);
+      const [message = '', ownCode = ''] = masked(core, [reasonOf(at), typeof code === 'string' ? code : '']);
       found.push({
-        about: { ...(typeof code === 'string' && { code }), ...nameOf(error), message: message.slice(0, textMax) },
+        about: { ...(ownCode !== '' && { code: ownCode }), ...nameOf(core, error), message: message.slice(0, textMax) },
         frames: masked(core, ownFrames(stackOf(error), causeFramesMax)),
       });
     }
@@ -78,8 +78,10 @@ function innerOf(error: unknown): unknown {
   return inner === error || inner === null ? undefined : inner;
 }
 
-function nameOf({ name }: Error): { readonly name?: string } {
-  return typeof name === 'string' && name !== 'Error' ? { name: name.slice(0, 100) } : {};
+function nameOf(core: RunCore, { name }: Error): { readonly name?: string } {
+  if (typeof name !== 'string' || name === 'Error') return {};
+  const [shown = ''] = masked(core, [name]);
+  return { name: shown.slice(0, 100) };
 }
 
 function stackOf(error: Error): string {
