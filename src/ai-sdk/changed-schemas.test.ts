@@ -9,7 +9,8 @@ import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
 import { DurableTools } from './durable-tools.ts';
 import { contextOf, durable } from './index.ts';
-import { RequestedCalls, plainCopy } from './recorded-calls.ts';
+import { ModelCalls } from './model-calls.ts';
+import { plainCopy } from './recorded-calls.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -66,7 +67,11 @@ let count = 0;
 const drawing = (): z.ZodType =>
   z.object({ to: z.string() }).transform((args) => ({ ...args, id: `id ${(count += 1)}` }));
 
+const idByDefault = (): z.ZodType =>
+  z.object({ to: z.string(), default: z.string().default(() => `id ${(count += 1)}`) });
+
 const changes = [
+  ['a default that is another each time', idByDefault(), idByDefault(), { to: 'ann', default: expect.any(String) }],
   ['another transform', changing((text) => text), changing((text) => text.toUpperCase()), { to: 'ann' }],
   ['a value that is another each time', drawing(), drawing(), { to: 'ann', id: expect.any(String) }],
 ] as const;
@@ -88,19 +93,27 @@ test.each(cases)(
   },
 );
 
-test.each(cases.filter(([what]) => what === 'another transform'))(
-  'A4 U5 %s, in %s, under a record of an older version, which knew calls by their checked arguments',
-  async (...[, , script, , after, , calls]) => {
+const older = [
+  ['checked arguments', changing((text) => text.toUpperCase()), { to: 'ANN' }],
+  ['a default', z.object({ to: z.string(), by: z.string().default('me') }), { to: 'ann', by: 'me' }],
+] as const;
+const olderCases = older.flatMap(([what, schema, sent]) =>
+  places.map(([place, script, calls]) => [what, place, script, schema, sent, calls] as const),
+);
+
+test.each(olderCases)(
+  'A4 U1 U5 a record of an older version, which knew calls with %s, in %s: the mail is sent once, and the run goes on',
+  async (...[, , script, schema, sent, calls]) => {
     const own = new Mailing(script);
-    const graph = own.graph(after);
-    vi.spyOn(RequestedCalls.prototype, 'asGiven').mockImplementation((message) => message);
+    const graph = own.graph(schema);
+    vi.spyOn(ModelCalls.prototype, 'asIdentified').mockImplementation((request) => request);
     vi.spyOn(DurableTools.prototype, 'keyOf').mockImplementation(
       (name, checked) => `support ${toolCallKey(name, plainCopy(checked))}`,
     );
     expect((await runToRest(own.bench.engine, graph, {}, 'r')).status).toBe('paused');
     vi.restoreAllMocks();
     expect(await own.goOn(graph, 'this')).toEqual(['completed', undefined, { a: 'Done.' }, calls]);
-    expect(own.sent).toEqual([{ to: 'ANN' }]);
+    expect(own.sent).toEqual([sent]);
   },
 );
 

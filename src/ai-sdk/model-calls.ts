@@ -166,6 +166,8 @@ export class ModelCalls {
   readonly #attempt: Attempt;
   readonly #record: CallRecord<object>;
   readonly #copies = new RequestCopies();
+  /** Settings without the defaults of the tools' arguments, by the settings with them. */
+  readonly #bare = new WeakMap<object, object>();
   readonly #requested: RequestedCalls;
   readonly #createId: () => string;
   /** Tools that look like the provider's but are run here. */
@@ -203,7 +205,7 @@ export class ModelCalls {
       attempt.refuse('model', 'it is called inside a tool that is one step; declare the tool composed');
     const defaults = { id: this.#createId(), modelId: model.modelId, at: attempt.ctx.now() };
     try {
-      const { settings, messages } = this.#asIdentified(this.#copies.copyOf(model, request));
+      const { settings, messages } = this.asIdentified(this.#copies.copyOf(model, request));
       while (this.#record.isDivergent(settings, messages)) if (!(await attempt.progress())) break;
       const requested = { settings, messages, tokensMax: request.maxOutputTokens };
       const options = this.#optionsOf(model, request, how);
@@ -220,16 +222,36 @@ export class ModelCalls {
   }
 
   /**
-   * What identifies the call: its request with the arguments of tool calls as the models gave them, whatever the tools' schemas make of
-   * them. An older version took the checked ones, and a call that it made is found by them.
+   * What identifies the call: its request with the arguments of tool calls as the model gave them, whatever the tools' schemas make of them,
+   * and without the defaults of those schemas, which may be others each time, as a new id is. An older version took the request as the SDK
+   * makes it, and a call that it made is found by that.
    */
-  #asIdentified({ settings, messages }: PlainRequest): PlainRequest {
-    const given = messages.map((message) => this.#requested.asGiven(message));
+  asIdentified(request: PlainRequest): PlainRequest {
+    const { settings, messages } = request;
+    const identified = {
+      settings: this.#withoutDefaults(settings),
+      messages: messages.map((message) => this.#requested.asGiven(message)),
+    };
+    const isSame =
+      identified.settings === settings && identified.messages.every((message, at) => message === messages[at]);
     const isOlder =
-      given.some((message, at) => message !== messages[at]) &&
-      !this.#record.isKnown(settings, given) &&
+      !isSame &&
+      !this.#record.isKnown(identified.settings, identified.messages) &&
       this.#record.isKnown(settings, messages);
-    return { settings, messages: isOlder ? messages : given };
+    return isOlder ? request : identified;
+  }
+
+  #withoutDefaults(settings: object): object {
+    let bare = this.#bare.get(settings);
+    if (bare === undefined) {
+      const { tools } = settings as Pick<SdkCallOptions, 'tools'>;
+      const hasDefaults = tools !== undefined && JSON.stringify(tools).includes('"default":');
+      this.#bare.set(
+        settings,
+        (bare = hasDefaults ? { ...settings, tools: tools.map(toolWithoutDefaults) } : settings),
+      );
+    }
+    return bare;
   }
 
   async #ask(
@@ -294,6 +316,30 @@ export class ModelCalls {
       return providerError.isInterrupted ? new InterruptedCall(providerError.error) : providerError.error;
     return CairnError.is(error) ? this.#attempt.end(error) : error;
   }
+}
+
+type RequestedTool = NonNullable<SdkCallOptions['tools']>[number];
+
+function toolWithoutDefaults(tool: RequestedTool): RequestedTool {
+  if (tool.type !== 'function') return tool;
+  return { ...tool, inputSchema: schemaWithoutDefaults(tool.inputSchema, false) as typeof tool.inputSchema };
+}
+
+/** Keywords whose object maps names to schemas, and those that hold values and no schemas. */
+const mapKeywords: readonly string[] = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'];
+const valueKeywords: readonly string[] = ['const', 'enum', 'examples'];
+
+/** @param isMap - whether the keys are names and not keywords: a property may be called `default` */
+function schemaWithoutDefaults(schema: unknown, isMap: boolean): unknown {
+  if (Array.isArray(schema)) return schema.map((item: unknown) => schemaWithoutDefaults(item, false));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const kept = Object.entries(schema).filter(([key]) => isMap || key !== 'default');
+  return Object.fromEntries(
+    kept.map(([key, value]: [string, unknown]) => [
+      key,
+      !isMap && valueKeywords.includes(key) ? value : schemaWithoutDefaults(value, !isMap && mapKeywords.includes(key)),
+    ]),
+  );
 }
 
 function optionsFor(
