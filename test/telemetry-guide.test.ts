@@ -8,7 +8,7 @@ import { agent } from '../src/agents/agent.ts';
 import { tool } from '../src/agents/tools/tool-box.ts';
 import { createScriptedModels } from '../src/models/scripted.ts';
 import type { Telemetry } from '../src/ports/telemetry.ts';
-import { createBench, edges, graphOf, runToRest } from './engine-kit.ts';
+import { createBench, edges, graphOf, node, runToRest } from './engine-kit.ts';
 
 /** A span as the stand-in keeps it. `from`: what it is in: another span, or the `traceparent` of one elsewhere. */
 interface OtelSpan {
@@ -18,6 +18,7 @@ interface OtelSpan {
   readonly from: OtelSpan | string | undefined;
   status?: { readonly code: number; readonly message?: string };
   isEnded: boolean;
+  readonly exceptions: unknown[];
 }
 
 type Context = { readonly span?: OtelSpan | string | undefined };
@@ -46,11 +47,12 @@ class StandIn {
   };
 
   #start = (name: string, given: Pick<OtelSpan, 'kind' | 'attributes'>, { span: from }: Context): object => {
-    const span: OtelSpan = { name, ...given, from, isEnded: false };
+    const span: OtelSpan = { name, ...given, from, isEnded: false, exceptions: [] };
     this.spans.push(span);
     return Object.assign(span, {
       setAttributes: (more: object) => void Object.assign(span.attributes, more),
       setStatus: (status: OtelSpan['status']) => void Object.assign(span, { status }),
+      recordException: (exception: unknown) => void span.exceptions.push(exception),
       end: () => void (span.isEnded = true),
     });
   };
@@ -98,4 +100,20 @@ test('E10.5 the adapter of the guide hands spans on to OpenTelemetry, within eac
     'cairn.run.id': 'r',
     'gen_ai.response.finish_reasons': ['tool-calls'],
   });
+});
+
+test('E10.7 the adapter of the guide hands on why attempts and the run failed: exception, ERROR, message', async () => {
+  const outside = new StandIn();
+  const { engine } = createBench({ telemetry: telemetryOfGuide(outside.api) });
+  const dark = node('look', 'read', () => {
+    throw new TypeError('It is dark.');
+  });
+  await runToRest(engine, graphOf('g', [dark], edges('> look', 'look >')), {}, 'r');
+  const status = { code: 2, message: 'It is dark.' };
+  const stack = expect.stringMatching(/^TypeError: It is dark\.\n {4}at .*telemetry-guide\.test\.ts:\d+/u) as unknown;
+  const exception = { name: 'TypeError', message: 'It is dark.', code: 'NODE_FAILED', stack };
+  expect(outside.spans).toMatchObject([
+    { name: 'cairn.run', status, exceptions: [] },
+    { name: 'cairn.attempt', status, exceptions: [exception], attributes: { 'error.type': 'NODE_FAILED' } },
+  ]);
 });

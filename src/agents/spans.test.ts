@@ -207,7 +207,7 @@ test.each(['generateText', 'streamText'])('E10.5 calls of the AI SDK under durab
   });
   await runToRest(bench.engine, graph, {}, 'r');
   expect(told.tree()).toEqual([
-    'cairn.run',
+    'cairn.run!',
     '  cairn.attempt!',
     '    chat small',
     '    execute_tool add',

@@ -3,9 +3,20 @@ import type { SpanAttributes } from '../graph/contracts/contracts.ts';
 
 export type Attributes = SpanAttributes;
 
+/** What made a span fail, in the form that `recordException` of OpenTelemetry takes. Secrets that the run knows are masked. */
+export interface SpanException {
+  readonly name: string;
+  readonly message: string;
+  readonly code: string;
+  /** Name and message, and the frames of the user's own code below them. */
+  readonly stack: string;
+}
+
 /** An operation with a duration. */
 export interface Span {
-  /** Ends the span. `error` says that it failed, and why. */
+  /** What made an attempt fail; its span ends right after. Absent: the message of `end` is all that is told. */
+  recordException?(exception: SpanException): void;
+  /** Ends the span. `error` says that it failed, and why: the message of what an attempt or a run failed by, with secrets masked. */
   end(attributes?: Attributes & { readonly error?: string }): void;
 }
 

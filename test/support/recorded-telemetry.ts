@@ -1,10 +1,11 @@
 /** A telemetry that keeps what it is told. */
-import type { Attributes, Span, Telemetry } from '../../src/ports/telemetry.ts';
+import type { Attributes, Span, SpanException, Telemetry } from '../../src/ports/telemetry.ts';
 
 export interface RecordedSpan extends Span {
   readonly name: string;
   readonly attributes: Attributes;
   readonly parent: Span | string | undefined;
+  readonly exceptions: readonly SpanException[];
   /** What it ended with; undefined: it is open. */
   ended: Attributes | undefined;
 }
@@ -22,11 +23,14 @@ export function recordTelemetry(more: Partial<Telemetry> = {}): RecordedTelemetr
   const counts: Record<string, number> = {};
   const telemetry: Telemetry = {
     startSpan: (name, attributes, parent) => {
+      const exceptions: SpanException[] = [];
       const span: RecordedSpan = {
         name,
         attributes,
         parent,
+        exceptions,
         ended: undefined,
+        recordException: (exception) => void exceptions.push(exception),
         end: (last = {}) => void (span.ended = last),
       };
       spans.push(span);

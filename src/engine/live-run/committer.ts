@@ -5,7 +5,7 @@ import type { Change } from '../../history/stored/change.ts';
 import { encodeCheckpoint, storedForm, checkpointId } from '../../history/stored/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Claim, Commit, CommitReply, Durability, Store, RunRow } from '../../ports/store.ts';
-import type { Telemetry } from '../../ports/telemetry.ts';
+import type { SpanException, Telemetry } from '../../ports/telemetry.ts';
 import type { Limits } from '../limits.ts';
 import { type Draft, claimLost } from './draft.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';
@@ -310,6 +310,8 @@ type Listener = (event: RunEvent | LiveEvent | undefined, error?: unknown) => vo
 
 /** Receives the spans that nodes' code starts. */
 export interface RunTracer {
+  /** Why an attempt failed. `isOfFrame`: its frame fails by it. */
+  failed(node: readonly string[], exception: SpanException, isOfFrame: boolean): void;
   /** Starts a span; undefined if the node has no traced attempt. */
   trace(node: readonly string[], name: string, parts: SpanParts, secrets: RunSecrets): TraceSpan | undefined;
 }

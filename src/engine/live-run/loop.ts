@@ -351,6 +351,8 @@ export interface Loop extends ScopedRun {
   publishLive(type: LiveEvent['type'], activation: Activation, detail: unknown): void;
   /** A step with this idempotency key has ended, and is in the draft. */
   stepEnded(key: string): void;
+  /** Tells telemetry why an attempt failed, before its span ends. `isOfFrame`: nothing handles the failure, so that its frame fails. */
+  traceFailure(activation: Activation, error: unknown, isOfFrame: boolean): void;
   /** Starts a span below an activation's attempt; undefined without telemetry. */
   trace(activation: Activation, name: string, parts: SpanParts): TraceSpan | undefined;
 }

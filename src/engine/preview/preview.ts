@@ -304,6 +304,7 @@ class Preview implements Loop {
 
   publishLive(): void {}
   stepEnded(): void {}
+  traceFailure(): void {}
   trace(): undefined {}
 
   /** Rows for what had settled already. */

@@ -208,6 +208,7 @@ function scheduleRetry(core: RunCore, activation: Activation, error: unknown, de
   planRetry(core, new NodeEffort(activation), { attempt, retryAt, error });
   clearFailedSteps(core, activation);
   core.draft.mustCommit = true;
+  core.loop.traceFailure(activation, error, false);
   core.loop.publishLive('retrying', activation, { attempt, retryAt });
   core.loop.beginLater(activation, retryAt);
 }

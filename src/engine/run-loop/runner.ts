@@ -12,6 +12,7 @@ import { judgeNode } from '../effects/judge.ts';
 import { asError, errorSummary } from '../validate/admit-outcome.ts';
 import { checkBudget } from '../validate/check-budget.ts';
 import { bookAll, setRunBudget } from '../visit-records/account.ts';
+import { exceptionOf } from '../visit-records/failure-note.ts';
 import type { Activation, AttemptLabel, Loop, OwnerHold } from '../live-run/loop.ts';
 import { type Draft, claimLost } from '../live-run/draft.ts';
 import { isEffect, liveEventOf, runningNow, RunCore, type EngineEnvironment } from '../live-run/run-core.ts';
@@ -359,6 +360,10 @@ export class Runner implements Loop {
 
   trace({ path }: Activation, name: string, parts: SpanParts): TraceSpan | undefined {
     return this.#feed.tracer?.trace(path, name, parts, this.core.secrets);
+  }
+
+  traceFailure({ path }: Activation, error: unknown, isOfFrame: boolean): void {
+    this.#feed.tracer?.failed(path, exceptionOf(this.core, error), isOfFrame);
   }
 
   fail(thrown: unknown): void {

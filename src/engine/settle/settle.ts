@@ -236,7 +236,10 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   if (wanted === 'after' || wanted === 'both' || core.draft.holdsEffect || ending.status === 'failed' || isLarge)
     core.draft.mustCommit = true;
   if (frameRun.parent !== undefined) notifyWaiting(core, frameRun);
-  if (core.loop.isWatched) core.loop.publishLive('settled', activation, reportedEnding(ending));
+  if (core.loop.isWatched) {
+    if (ending.status === 'failed') core.loop.traceFailure(activation, ending.error, ending.fired === undefined);
+    core.loop.publishLive('settled', activation, reportedEnding(ending));
+  }
   core.loop.requestTurn();
 }
 

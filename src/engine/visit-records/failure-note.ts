@@ -1,6 +1,7 @@
 /** Makes the record of a failed attempt, for whoever has to see why: bounded, without secrets, in a checkpoint's change alone (K1d). */
 import { reasonOf } from '../../errors.ts';
 import type { CauseNote, FailureNote, StackNote } from '../../history/stored/change.ts';
+import type { SpanException } from '../../ports/telemetry.ts';
 import { hashParts } from '../../state/values/values.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 import { asError, errorSummary } from '../validate/admit-outcome.ts';
@@ -51,6 +52,15 @@ export function failureNote(core: RunCore, effort: string, error: unknown): Fail
       }),
     }),
   };
+}
+
+/** What telemetry is told of an error: with the message that is on record, and the frames. */
+export function exceptionOf(core: RunCore, error: unknown): SpanException {
+  const thrown = asError(error);
+  const { code, message } = errorSummary(core, error);
+  const { name = 'Error' } = nameOf(core, thrown);
+  const frames = masked(core, ownFrames(stackOf(thrown), framesMax)).map((frame) => `\n    at ${frame}`);
+  return { name, message, code, stack: `${name}: ${message}${frames.join('')}` };
 }
 
 /** The chain of causes; of an error of several errors, the first. What the user's getters throw ends it. */

@@ -48,13 +48,58 @@ test('E10.1 a run and each attempt in it are spans, and what happens is counted'
   const [run] = spans;
   expect(spans.map(({ name, attributes, parent, ended }) => [name, attributes, parent === run, ended])).toEqual([
     ['cairn.run', about, false, {}],
-    ['cairn.attempt', { ...about, 'cairn.node': 'a' }, true, { 'cairn.status': 'retrying', error: 'failed' }],
+    [
+      'cairn.attempt',
+      { ...about, 'cairn.node': 'a' },
+      true,
+      { 'cairn.status': 'retrying', 'error.type': 'FAILED', error: 'not yet' },
+    ],
     ['cairn.attempt', { ...about, 'cairn.node': 'a' }, true, { 'cairn.status': 'completed' }],
     ['count', { ...about, 'cairn.node': 'a' }, false, {}],
     ['cairn.attempt', { ...about, 'cairn.node': 'b' }, true, {}],
   ]);
   expect(counts).toMatchObject({ 'cairn.attempts': 3, 'cairn.retries': 1, 'cairn.waits': 1 });
   expect(counts['cairn.checkpoints']).toBeGreaterThan(1);
+});
+
+test('E10.7 the span of a failed attempt has the exception, and ends with its message; so does that of a run that failed by it', async () => {
+  const { telemetry, spans } = recordTelemetry();
+  const bench = createBench({ telemetry, secrets: { read: async () => 'planted-secret-value' } });
+  const refused = node('a', 'read', async (ctx) => {
+    const key = await ctx.secrets.get('KEY');
+    throw Object.assign(new RangeError(`card ${key} refused`), { code: 'REFUSED' });
+  });
+  const lost = node('b', 'pure', () => {
+    throw new Error('lost');
+  });
+  const handled = graphOf('g', [lost, refused], [...edges('> b', 'a >'), { from: 'b', to: 'a', on: 'failed' }]);
+  expect((await runToRest(bench.engine, handled, {}, 'r')).status).toBe('failed');
+  const message = 'card [secret:KEY] refused';
+  const told = { 'cairn.status': 'failed', 'error.type': 'REFUSED', error: message };
+  expect(spans.map(({ ended }) => ended)).toEqual([
+    told,
+    { 'cairn.status': 'failed', 'error.type': 'NODE_FAILED', error: 'lost' },
+    told,
+  ]);
+  expect(spans.map(({ exceptions }) => exceptions.length)).toEqual([0, 1, 1]);
+  // Frames of this test are of the library's own folder, which are not told.
+  expect(spans[2]?.exceptions).toEqual([
+    { name: 'RangeError', code: 'REFUSED', message, stack: `RangeError: ${message}` },
+  ]);
+});
+
+test('E10.7 a run that ends well after failures that were retried or handled has no error on its span', async () => {
+  const { telemetry, spans } = recordTelemetry();
+  const lost = node('b', 'pure', () => {
+    throw new Error('lost');
+  });
+  const handled = graphOf(
+    'g',
+    [lost, node('a', 'pure', () => 1)],
+    [...edges('> b', 'a >'), { from: 'b', to: 'a', on: 'failed' }],
+  );
+  const { status } = await runToRest(createBench({ telemetry }).engine, handled, {}, 'r');
+  expect([status, spans[0]?.ended]).toEqual(['completed', {}]);
 });
 
 test('E10.1 how long a store takes to save and to load checkpoints is measured, where somebody asks for it', async () => {

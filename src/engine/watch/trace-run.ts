@@ -1,10 +1,12 @@
 /** Reports to telemetry what happens to a run while it is advanced here, using the same events as other listeners. */
+import { CairnError } from '../../errors.ts';
 import type { SpanAttributes, SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
-import type { Attributes, Span, Telemetry } from '../../ports/telemetry.ts';
+import type { Attributes, Span, SpanException, Telemetry } from '../../ports/telemetry.ts';
 import { shown } from '../../state/secrecy/shown-text.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import type { RunSecrets, RunFeed, RunTracer } from '../live-run/committer.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { Change } from '../../history/stored/change.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { LiveEvent } from '../api.ts';
 
@@ -32,9 +34,11 @@ export class AttemptTrace {
     this.span = quietly(() => telemetry.startSpan('cairn.attempt', about, parent));
   }
 
-  end(attributes: Attributes): void {
+  end(attributes: Attributes, exception: SpanException | undefined): void {
     for (const open of this.#open) open.end();
-    quietly(() => this.span?.end(attributes));
+    if (exception !== undefined) quietly(() => this.span?.recordException?.(exception));
+    const why = exception === undefined ? {} : errorAttributes(exception);
+    quietly(() => this.span?.end({ ...attributes, ...why }));
   }
 
   begin(name: string, parts: SpanParts, secrets: RunSecrets, parent: Span | undefined): TraceSpan | undefined {
@@ -62,6 +66,13 @@ export class AttemptTrace {
 
 function masked(attributes: SpanAttributes, mask: TextMask | undefined): SpanAttributes {
   return mask === undefined ? attributes : (mask.all(attributes) as SpanAttributes);
+}
+
+function errorAttributes({ code, message }: Pick<SpanException, 'code' | 'message'>): {
+  readonly 'error.type': string;
+  readonly error: string;
+} {
+  return { 'error.type': code, error: message };
 }
 
 class CodeSpan implements TraceSpan {
@@ -100,7 +111,7 @@ export function traceRun(
   feed.tracer = trace;
   feed.listen((event, error) => {
     if (event === undefined) trace.end(error);
-    else if (event.type === 'checkpoint') trace.count('cairn.checkpoints');
+    else if (event.type === 'checkpoint') trace.takeChange(event.change);
     else trace.take(event);
   });
 }
@@ -111,11 +122,21 @@ class RunTrace implements RunTracer {
   readonly #run: Span | undefined;
   /** Open attempts by node path. */
   readonly #attempts = new Map<string, AttemptTrace>();
+  /** Why open attempts failed, by node path: told before they end. */
+  readonly #exceptions = new Map<string, SpanException>();
+  /** What the run fails by, by node path. */
+  readonly #fatal = new Map<string, SpanException>();
+  #hasFailed = false;
 
   constructor(telemetry: Telemetry, about: Attributes, parent: string | undefined) {
     this.#telemetry = telemetry;
     this.#about = about;
     this.#run = quietly(() => telemetry.startSpan('cairn.run', about, parent));
+  }
+
+  takeChange(change: Change): void {
+    this.count('cairn.checkpoints');
+    if (change.some((part) => part.kind === 'end' && part.status === 'failed')) this.#hasFailed = true;
   }
 
   count(name: string): void {
@@ -128,21 +149,37 @@ class RunTrace implements RunTracer {
     const path = node.join('/');
     if (type === 'started') {
       this.#endAttempt(path, {});
+      this.#fatal.delete(path);
       const about = { ...this.#about, 'cairn.node': path };
       this.#attempts.set(path, new AttemptTrace(this.#telemetry, about, this.#spanAround(node)));
       this.count('cairn.attempts');
     } else if (type === 'settled') {
       const { status } = detail as { readonly status: string };
-      this.#endAttempt(path, { 'cairn.status': status, ...(status === 'failed' && { error: 'failed' }) });
+      this.#endAttempt(path, { 'cairn.status': status });
     } else if (type === 'retrying') {
-      this.#endAttempt(path, { 'cairn.status': 'retrying', error: 'failed' });
+      this.#endAttempt(path, { 'cairn.status': 'retrying' });
       this.count('cairn.retries');
     } else if (type === 'waiting') this.count('cairn.waits');
   }
 
   end(error: unknown): void {
     for (const path of this.#attempts.keys()) this.#endAttempt(path, {});
-    quietly(() => this.#run?.end(error === undefined ? {} : { error: error instanceof Error ? error.name : 'failed' }));
+    quietly(() => this.#run?.end(this.#endOfRun(error)));
+  }
+
+  /** @param error - why the run could not be advanced, which is no failure of the run */
+  #endOfRun(error: unknown): Attributes & { readonly error?: string } {
+    if (CairnError.is(error)) return errorAttributes(error);
+    if (error !== undefined) return { error: error instanceof Error ? error.name : 'failed' };
+    if (!this.#hasFailed) return {};
+    const [fatal] = this.#fatal.values();
+    return { 'cairn.status': 'failed', ...(fatal === undefined ? { error: 'failed' } : errorAttributes(fatal)) };
+  }
+
+  failed(node: readonly string[], exception: SpanException, isOfFrame: boolean): void {
+    const path = node.join('/');
+    if (this.#attempts.has(path)) this.#exceptions.set(path, exception);
+    if (isOfFrame && node.length === 1) this.#fatal.set(path, exception);
   }
 
   trace(node: readonly string[], name: string, parts: SpanParts, secrets: RunSecrets): TraceSpan | undefined {
@@ -160,7 +197,8 @@ class RunTrace implements RunTracer {
   }
 
   #endAttempt(path: string, attributes: Attributes): void {
-    this.#attempts.get(path)?.end(attributes);
+    this.#attempts.get(path)?.end(attributes, this.#exceptions.get(path));
     this.#attempts.delete(path);
+    this.#exceptions.delete(path);
   }
 }
