@@ -37,14 +37,14 @@ test('O2 what is waited for is told at once, and a resume that is stopped meanwh
   await vi.waitUntil(() => begun.count === 1, { timeout: 10_000, interval: 5 });
   await engine.close();
   await store.close();
-  const child = folder.start('resume', 'r', '--store', 'runs.db');
+  const child = folder.start('resume', 'r', '--file', 'paying.ts', '--store', 'runs.db');
   let err = '';
   child.stderr?.on('data', (data) => (err += String(data)));
   await vi.waitUntil(() => err.includes('waits for'), { timeout: 40_000, interval: 5 });
   expect(err).toMatch(/pay +waiting +on in \d+ m[^\n]*, waits for process 7 on elsewhere/);
   child.kill('SIGINT');
   expect(await once(child, 'close')).toEqual([130, null]);
-  expect(err).toMatch(/Stopped\. Go on: cairn resume r --store runs\.db\n$/);
+  expect(err).toMatch(/Stopped\. Go on: cairn resume r .*--store runs\.db\n$/);
 });
 
 test('O2 a resume that is stopped before anything was heard of the run says how to go on: it is recorded', async () => {

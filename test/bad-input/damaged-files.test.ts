@@ -43,9 +43,9 @@ const graph = graphOf(
   edges('> first', 'first > second', 'second > ask', 'ask > last', 'last >'),
 );
 
-const paused = Array.from({ length: 16 }, (_, index) => `paused ${index}`);
-const answered = Array.from({ length: 5 }, (_, index) => `answered ${index}`);
-const cut = Array.from({ length: 14 }, (_, index) => `cut ${index}`);
+const paused = Array.from({ length: 16 }, (_, index) => `paused-${index}`);
+const answered = Array.from({ length: 5 }, (_, index) => `answered-${index}`);
+const cut = Array.from({ length: 14 }, (_, index) => `cut-${index}`);
 const all = [...paused, ...answered, ...cut];
 
 let folder = '';

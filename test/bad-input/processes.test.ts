@@ -68,7 +68,7 @@ export const graph = new AgentGraph({}, { id: 'leaving' })
   .addNode('note', functionNode(() => { appendFileSync('note.txt', 'noted\\n'); return 'noted'; }, { effectClass: 'write' }))
   .addNode('leave', functionNode(() => {
     appendFileSync('left.txt', 'here\\n');
-    if (!existsSync('stay.txt')) process.exit(7);
+    if (!existsSync('stay.txt')) process.reallyExit(7);
     return 'stayed';
   }, { effectClass: 'EFFECT' }))
   .addEdge(START, 'note')

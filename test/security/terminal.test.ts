@@ -26,6 +26,7 @@ const library = new URL('../../src/index.ts', import.meta.url).href;
 /** Files that write to standard output or error, or ask at a terminal, and why they may. */
 const writers: Readonly<Record<string, string>> = {
   'src/app/interview/interview.ts': 'passes the gate where it writes',
+  'src/app/process/lease-thread.ts': 'one line of printable letters, while the event loop is held',
   'src/cli/files.ts': 'the writer of the command line, which its screen calls',
   'src/cli/main.ts': 'the version of Node, before anything is loaded',
   'src/cli/screen.ts': 'the gate of the command line',

@@ -33,6 +33,8 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   draw: ['r'],
   ls: [],
   log: ['r'],
+  checkpoints: [],
+  inspect: ['r'],
   show: ['r'],
   state: ['r'],
   diff: ['r@0', 'r'],
@@ -50,7 +52,7 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   completion: ['runs'],
 };
 const changing =
-  'run resume answer signal fork cancel tag prune cleanup rm import restore release migrate worker schedule mcp serve studio'.split(
+  'run resume answer signal fork cancel tag prune cleanup rm import restore hold release migrate worker schedule mcp serve studio'.split(
     ' ',
   );
 

@@ -83,7 +83,8 @@ setInterval(() => {
   if (blockedMs > tickMs * 2) blockedAt = now;
   if (blockedMs > busyMaxMs) {
     if (!hasGivenUp && claims.size > 0) {
-      const name = Buffer.from(begun.subarray(0, begun.indexOf(0))).toString();
+      // A terminal obeys what a name may hold.
+      const name = Buffer.from(begun.subarray(0, begun.indexOf(0))).toString().replace(/[^ -~]/g, '?');
       const what = endsProcess ? 'the process is ended' : 'its leases are renewed no longer, and others take up its runs';
       writeSync(2, 'cairn: ' + name + ' has held the event loop of process ' + process.pid + ' for ' + Math.round(blockedMs / 1000) + ' s (busyMaxMs); ' + what + '\\n');
       if (endsProcess) process.kill(process.pid, 'SIGKILL');

@@ -15,7 +15,7 @@ const modules: Readonly<Record<string, string>> = {
   'empty.ts': 'export const graph = {};',
   'broken.ts': 'export const graph = 1;\nconst = 2;',
   'throwing.ts': `const value = JSON.parse('{}') as { list: unknown[] };\n\nexport const length = value.list.length;`,
-  'misused.ts': `import { humanNode } from ${JSON.stringify(join(import.meta.dirname, '../../nodes/index.ts'))};\n\nexport const node = humanNode({ ask: 'Go on?' } as never);`,
+  'misused.ts': `import { humanNode } from ${JSON.stringify(join(import.meta.dirname, '../../nodes/builders.ts'))};\n\nexport const node = humanNode({ ask: 'Go on?' } as never);`,
   'missing-import.ts': `import 'no-such-package-anywhere';`,
   'later.ts': `await Promise.resolve();\n${makeGraph}\nexport const graph = makeGraph('later');`,
   'note.md': '# no module',

@@ -263,7 +263,7 @@ export class Context implements NodeContext {
   ask<const Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
     return this.#call('ask', async () => {
       // The answer was checked against the question when it was accepted.
-      const { name } = question;
+      const { name } = (question ?? {}) as Partial<Question>;
       const named = name === undefined ? question : { ...question, name: this.#recorded(name) };
       return (await ask(this.#core, this.#activation, named, this.#onWaiting)) as AnswerTo<Q>;
     });

@@ -106,14 +106,17 @@ function masked({ secrets }: RunCore, texts: readonly string[]): string[] {
   return texts.map((text) => secrets.mask?.text(text) ?? text);
 }
 
-/** Where the code of this library is, in its sources and as built: the text up to the folder of either. */
-const library = /^.*\/(?:src|dist)\//u.exec(import.meta.url)?.[0] ?? import.meta.url;
+/**
+ * Where the code of this library is, in its sources and as built: the text up to the folder of either. Undefined in a bundle, which holds
+ * the user's code too.
+ */
+const library = /^.*\/(?:src\/(?=engine\/visit-records\/)|(?=chunks\/core\.js$))/u.exec(import.meta.url)?.[0];
 
 function isOfLibrary(frame: string): boolean {
   return (
     /\(?node:|<anonymous>|^async \w+\.\w+ \(index \d+\)/u.test(frame) ||
     frame.includes('/node_modules/') ||
-    frame.includes(library)
+    (library !== undefined && frame.includes(library))
   );
 }
 
