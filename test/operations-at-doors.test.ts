@@ -33,7 +33,7 @@ diff_checkpoints    diff           diff         read    model
 draw_graph          draw           draw         -
 fork_checkpoint     fork           fork         fork    model
 format_workflow     formatWorkflow fmt          -
-get_run             inspect        inspect      read    model
+get_run             inspect        -            read    model
 graph_runs          graph          graph        read    model
 hold_runs           hold           hold         -
 lint_workflow       lint           lint         -

@@ -34,7 +34,6 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   ls: [],
   log: ['r'],
   checkpoints: [],
-  inspect: ['r'],
   show: ['r'],
   state: ['r'],
   diff: ['r@0', 'r'],

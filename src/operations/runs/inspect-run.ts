@@ -73,7 +73,6 @@ export interface InspectRunOutput {
 /** Where a run stands, with its progress: blocks done, and the wave it works on. */
 export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, WorkContext> = {
   name: 'get_run',
-  command: 'inspect',
   summary: 'tell where a run stands',
   details:
     'Nothing is advanced by it. stopped: its process died, and a resume goes on with it. queued: nobody has taken it up yet.',
