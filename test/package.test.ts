@@ -97,7 +97,8 @@ test('P6 no file is read beside the code but the programs of processes and threa
   const isFrame = /: import\.meta\.url\)\?\.\[0\]/u;
   // Said in the text of an error.
   const isText = /: import\.meta\.url\)"\)$/u;
-  const isKnown = (place: string): boolean => [isProgram, isStudio, isDriver, isFrame, isText].some((form) => form.test(place));
+  const isKnown = (place: string): boolean =>
+    [isProgram, isStudio, isDriver, isFrame, isText].some((form) => form.test(place));
   expect(beside.filter((place) => !isKnown(place))).toEqual([]);
   expect(filesOf('dist/nodes/blocks/sql/*.js')).toEqual(['dist/nodes/blocks/sql/sqlite-child.js']);
   expect(filesOf('dist/app/isolation/*.js')).toEqual(['dist/app/isolation/isolated-run.js']);
