@@ -155,13 +155,14 @@ describe('E2B', () => {
 
   test('SB7 input, exit codes, modes and files are as elsewhere; a command past its time is killed', async () => {
     const run = async (ctx: NodeContext) => {
-      const session = new SandboxSession(ctx, { ...kind(), timeoutMs: 1_500 });
+      const session = new SandboxSession(ctx, kind());
       await session.write('go.sh', '#!/bin/sh\ntr a-z A-Z; echo bad >&2; exit 3', { mode: 0o755 });
       const { exitCode, stdout, stderr } = await session.exec(['./go.sh'], { input: 'loud' });
       await session.exec(sh('printf abc > made.bin'));
       const made = new TextDecoder().decode(await session.read('made.bin'));
       const none = await session.read('none.bin').catch((error: unknown) => (error as { code: string }).code);
-      const slow = await session
+      const hurried = new SandboxSession(ctx, { ...kind(), timeoutMs: 1_500 });
+      const slow = await hurried
         .exec(sh('echo $$ > pid; exec sleep 60'))
         .catch((error: unknown) => (error as { code: string }).code);
       return { exitCode, stdout, stderr, made, none, slow };

@@ -11,7 +11,8 @@ import { bundleScript } from '../support/bundled-script.ts';
 import { escaped } from './escapes.ts';
 
 const isRoot = process.getuid?.() === 0;
-const uid = 65_533;
+/** Of this process alone: the kernel counts all processes of a user, those of another run of this test too. */
+const uid = 100_000 + (process.pid % 500_000);
 const asUser: readonly [string, ...string[]] = isRoot
   ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
   : ['env'];
