@@ -36,20 +36,21 @@ function tableOf(entries: readonly Entry[], shapes: Shapes, { screen }: Session)
   return formatTable(columns, rows, screen);
 }
 
-interface Told {
+/** A part of an output that is printed: its name in words, its value, and what the schema says of it. */
+interface OutputPart {
   readonly name: string;
   readonly value: unknown;
   readonly shape: JsonSchema;
 }
 
 /** What there is to print of an object, that of objects within it too. A whole state is printed by `state`. */
-function* toldOf(output: Entry, schema: JsonSchema, prefix = ''): Generator<Told> {
+function* partsOf(output: Entry, schema: JsonSchema, prefix = ''): Generator<OutputPart> {
   for (const [name, shape] of Object.entries(propertiesOf(schema))) {
     const value = output[name];
     if (value === undefined || shape['format'] === 'state') continue;
     const own = `${prefix}${wordsOf(name)}`;
     const isObject = typeof value === 'object' && value !== null && !(value instanceof Error);
-    if (isObject && shape['properties'] !== undefined) yield* toldOf(value as Entry, shape, `${own} `);
+    if (isObject && shape['properties'] !== undefined) yield* partsOf(value as Entry, shape, `${own} `);
     else if (!isObject || Object.keys(value).length > 0) yield { name: own, value, shape };
   }
 }
@@ -57,14 +58,14 @@ function* toldOf(output: Entry, schema: JsonSchema, prefix = ''): Generator<Told
 function print(session: Session, output: Entry, schema: JsonSchema): void {
   const { screen } = session;
   const entriesOf = ({ items }: JsonSchema): Shapes => propertiesOf(items as JsonSchema | undefined);
-  const isList = ({ shape }: Told): boolean => Object.keys(entriesOf(shape)).length > 0;
-  const told = [...toldOf(output, schema)];
-  const single = told.filter((one) => !isList(one));
+  const isList = ({ shape }: OutputPart): boolean => Object.keys(entriesOf(shape)).length > 0;
+  const parts = [...partsOf(output, schema)];
+  const single = parts.filter((one) => !isList(one));
   const column = Math.max(0, ...single.map(({ name }) => name.length));
   screen.print(single.map(({ name, value, shape }) => `${pad(name, column)}  ${textOf(value, shape)}`));
-  for (const { name, value, shape } of told.filter(isList))
+  for (const { name, value, shape } of parts.filter(isList))
     screen.print([
-      ...(told.length === 1 ? [] : ['', screen.paint('strong', name)]),
+      ...(parts.length === 1 ? [] : ['', screen.paint('strong', name)]),
       ...tableOf(value as readonly Entry[], entriesOf(shape), session),
     ]);
 }

@@ -11,8 +11,9 @@ import { signalRun, type SignalRunInput } from '../../operations/waits/signal-ru
 import { CairnError, commandText } from '../../errors.ts';
 import type { WorkContext } from '../../operations/contract/operation.ts';
 import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
-import { holdRuns, type HoldRunsInput } from '../../operations/runs/hold-runs.ts';
-import { releaseRuns, type ReleaseRunsInput } from '../../operations/runs/release-runs.ts';
+import { holdRuns } from '../../operations/runs/hold-runs.ts';
+import { releaseRuns } from '../../operations/runs/release-runs.ts';
+import type { RunOrAllInput } from '../../operations/runs/run-or-all.ts';
 import { removeRun } from '../../operations/runs/remove-run.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
 import { countOf } from '../../operations/format/amounts.ts';
@@ -147,7 +148,7 @@ function formatStatus(id: string, status: string): string {
 
 // `cairn hold`
 
-export const holdCommand: Command<HoldRunsInput> = {
+export const holdCommand: Command<RunOrAllInput> = {
   ...ofOperation(holdRuns),
   details:
     'For a store that was taken back to an earlier time where it is: a server to a point in time, a folder or a volume to a snapshot. Stop the workers, hold all, look what the runs may have done since, then let them go on with cairn release. A store that was restored or copied to another place holds them by itself. Answers, signals and cancellations are kept meanwhile.',
@@ -174,7 +175,7 @@ export const holdCommand: Command<HoldRunsInput> = {
 
 // `cairn release`
 
-export const releaseCommand: Command<ReleaseRunsInput> = {
+export const releaseCommand: Command<RunOrAllInput> = {
   ...ofOperation(releaseRuns),
   details:
     'A restore holds every run that was not over, since what it did after the backup is not in the backup; so does a store that was restored or copied to another place, and cairn hold. Released, a run goes on from its newest checkpoint: effects that it had after that may happen again, idempotent ones under the same keys; those that had begun by then are in doubt, as after a crash.',

@@ -1,7 +1,7 @@
 /** The operation `bisect`: finds the first checkpoint at which a condition holds. */
 import { shown } from '../../state/secrecy/shown-text.ts';
 import { checkpointField } from '../contract/fields.ts';
-import { changePart, listOf, objectOf, text, time, told, whole } from '../contract/output-shapes.ts';
+import { changePart, listOf, objectOf, text, time, described, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { type Bisection, bisect } from '../../history/explain/bisect.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
@@ -33,9 +33,9 @@ export const bisectRun: RoutedOperation<BisectRunInput, BisectRunOutput, History
     {
       found: objectOf(
         { runId: text, seq: whole, checkpointId: text, at: time, change: listOf(changePart) },
-        { within: objectOf({ upTo: whole }, { after: told(whole, 'the last one before them') }) },
+        { within: objectOf({ upTo: whole }, { after: described(whole, 'the last one before them') }) },
       ),
-      unanswered: objectOf({ seq: told(whole, 'the first of them'), reason: text, count: whole }),
+      unanswered: objectOf({ seq: described(whole, 'the first of them'), reason: text, count: whole }),
     },
   ),
   isReadOnly: true,

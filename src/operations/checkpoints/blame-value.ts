@@ -1,6 +1,16 @@
 /** The operation `blame`: finds who last wrote each part of a value. */
 import { checkpointField } from '../contract/fields.ts';
-import { anything, listOf, objectOf, position, text, texts, time, told, whole } from '../contract/output-shapes.ts';
+import {
+  anything,
+  listOf,
+  objectOf,
+  position,
+  text,
+  texts,
+  time,
+  described,
+  whole,
+} from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import { type Blame, blameValue as blame } from '../../history/explain/blame.ts';
@@ -31,17 +41,17 @@ export const blameValue: RoutedOperation<BlameValueInput, BlameValueOutput, Hist
     seq: whole,
     parts: listOf(
       objectOf(
-        { path: texts, runId: text, seq: whole, checkpointId: text, at: time, kind: told(text, 'what wrote it') },
+        { path: texts, runId: text, seq: whole, checkpointId: text, at: time, kind: described(text, 'what wrote it') },
         {
           value: anything,
-          range: objectOf({ from: whole, to: told(whole, 'where it ends') }),
+          range: objectOf({ from: whole, to: described(whole, 'where it ends') }),
           node: texts,
           visit: whole,
           attempt: whole,
           step: text,
           by: text,
           takenFrom: position,
-          within: objectOf({ upTo: whole }, { after: told(whole, 'the last one before them') }),
+          within: objectOf({ upTo: whole }, { after: described(whole, 'the last one before them') }),
         },
       ),
     ),

@@ -1,6 +1,15 @@
 /** The operation `diff`: compares two checkpoints, or two runs. */
 import { checkpointField } from '../contract/fields.ts';
-import { listOf, nodeRow, objectOf, place, text, texts, told, valueDifference } from '../contract/output-shapes.ts';
+import {
+  listOf,
+  nodeRow,
+  objectOf,
+  place,
+  text,
+  texts,
+  described,
+  valueDifference,
+} from '../contract/output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
@@ -28,12 +37,12 @@ export const diffCheckpoints: RoutedOperation<DiffCheckpointsInput, DiffCheckpoi
       b: place,
       values: listOf(valueDifference),
       nodes: listOf(objectOf({ path: texts }, { before: nodeRow, after: nodeRow })),
-      waits: told(
+      waits: described(
         objectOf({ closed: texts, opened: texts }),
         'questions, and what else was waited for, that are open on one side only',
       ),
     },
-    { status: told(objectOf({ before: text, after: text }), 'said where it differs') },
+    { status: described(objectOf({ before: text, after: text }), 'said where it differs') },
   ),
   isReadOnly: true,
   scope: 'read',

@@ -16,7 +16,7 @@ import {
   oneOf,
   text,
   texts,
-  told,
+  described,
   valueDifference,
   whole,
 } from '../contract/output-shapes.ts';
@@ -43,16 +43,16 @@ export const showCheckpoint: RoutedOperation<ShowCheckpointInput, ShowCheckpoint
       encoding: oneOf('delta', 'delta and snapshot'),
       checksum: text,
       recorded: objectOf({
-        values: told(listOf(valueDifference), 'values that were added, removed or changed'),
+        values: described(listOf(valueDifference), 'values that were added, removed or changed'),
         steps: listOf(
           objectOf({ path: texts, kind: text, status: text }, { value: anything, error: anything, spent: amounts }),
         ),
       }),
       isInDoubt: flag,
-      answered: told(texts, 'ids of questions whose answer waits to be taken by a resume'),
+      answered: described(texts, 'ids of questions whose answer waits to be taken by a resume'),
       view: checkpointView,
     },
-    { parent: told(text, 'id of the checkpoint before it'), deaths: whole, awaits: awaitedEffects },
+    { parent: described(text, 'id of the checkpoint before it'), deaths: whole, awaits: awaitedEffects },
   ),
   isReadOnly: true,
   scope: 'read',

@@ -27,7 +27,7 @@ export function listOf(items: JsonSchema): JsonSchema {
 }
 
 /** A schema, and what the property that has it means where it is not what its name says everywhere. */
-export function told(schema: JsonSchema, description: string): JsonSchema {
+export function described(schema: JsonSchema, description: string): JsonSchema {
   return { ...schema, description };
 }
 
@@ -56,11 +56,14 @@ export const place: JsonSchema = {
   format: 'position',
 };
 
-const named: Parts = { name: told(text, "name of the error's class, if it is not Error") };
+const named: Parts = { name: described(text, "name of the error's class, if it is not Error") };
 
 /** Why an attempt was begun again that another process may have begun. */
 const begunAgain: JsonSchema = {
-  ...objectOf({ by: told(oneOf('default', 'idempotent', 'reconcile', 'person'), 'what allowed it') }, { worker: text }),
+  ...objectOf(
+    { by: described(oneOf('default', 'idempotent', 'reconcile', 'person'), 'what allowed it') },
+    { worker: text },
+  ),
   description: 'set if the attempt was a repetition of one that may have begun before',
 };
 
@@ -82,10 +85,10 @@ export const failure: JsonSchema = objectOf(
 );
 
 const stackNote: JsonSchema = objectOf(
-  { id: told(text, 'which stack it is: the same at each place with the same frames') },
+  { id: described(text, 'which stack it is: the same at each place with the same frames') },
   {
-    frames: told(texts, "frames of the user's own code, innermost first"),
-    seq: told(whole, 'the checkpoint that has the frames'),
+    frames: described(texts, "frames of the user's own code, innermost first"),
+    seq: described(whole, 'the checkpoint that has the frames'),
   },
 );
 
@@ -104,7 +107,7 @@ const failureNote: JsonSchema = objectOf(
 /** An error of a run, as it was recorded. */
 const error: JsonSchema = objectOf(
   { message: text },
-  { name: text, code: text, hint: text, data: anything, cause: told(anything, 'what led to it') },
+  { name: text, code: text, hint: text, data: anything, cause: described(anything, 'what led to it') },
 );
 
 /** Amounts by unit. */
@@ -114,7 +117,7 @@ const runStatus = oneOf('running', 'paused', 'cancelling', 'completed', 'failed'
 
 const waitParts: Parts = {
   waitId: text,
-  kind: told(text, 'question, doubt (whether an effect happened), signal, timer or retry'),
+  kind: described(text, 'question, doubt (whether an effect happened), signal, timer or retry'),
   node: texts,
   name: text,
 };
@@ -135,9 +138,9 @@ const waitMore: Parts = {
   isDamaged: flag,
   budget: objectOf(
     {
-      of: told(texts, 'whose it is: a node or a child run; empty: the run'),
-      unit: told(text, 'what is counted'),
-      limit: told(fraction, 'the most'),
+      of: described(texts, 'whose it is: a node or a child run; empty: the run'),
+      unit: described(text, 'what is counted'),
+      limit: described(fraction, 'the most'),
       spent: fraction,
     },
     { visit: whole, outer: listOf(whole) },
@@ -154,7 +157,7 @@ const stateParts: Parts = {
   scratch: keyed,
   artifacts: keyed,
   diagnostics: keyed,
-  outputs: told(keyed, 'what nodes gave, by node'),
+  outputs: described(keyed, 'what nodes gave, by node'),
   failures: keyed,
 };
 export const state: JsonSchema = { ...objectOf(stateParts, { input: anything }), format: 'state' };
@@ -178,7 +181,7 @@ export const standing: JsonSchema = objectOf(
     checkpointId: text,
     repeated: texts,
     error,
-    failures: told(listOf(failure), 'why nodes failed, and what failed within them'),
+    failures: described(listOf(failure), 'why nodes failed, and what failed within them'),
     forkedFrom: place,
     outputs: anything,
     definition: objectOf({ source: text, became: oneOf('changed', 'gone', 'broken') }),
@@ -241,10 +244,10 @@ export const workflow: JsonSchema = objectOf(
           type: text,
           dependsOn: listOf(objectOf({ block: text, isRequired: flag })),
           effect: text,
-          attempts: told(whole, 'the most attempts'),
+          attempts: described(whole, 'the most attempts'),
           isIdempotent: flag,
           asks: flag,
-          wave: told(whole, 'number of its wave, counted from 0'),
+          wave: described(whole, 'number of its wave, counted from 0'),
         },
         {
           description: definition,
@@ -252,7 +255,7 @@ export const workflow: JsonSchema = objectOf(
           forEach: definition,
           isDeclared: flag,
           workflow: definition,
-          tools: told(listOf(definition), 'the tools that its models may call'),
+          tools: described(listOf(definition), 'the tools that its models may call'),
         },
       ),
     ),
@@ -271,12 +274,12 @@ export const started: JsonSchema = objectOf(
 
 /** What a run waits for that a worker has begun that does not have it any more. */
 export const awaitedEffects: JsonSchema = listOf(
-  objectOf({ node: texts, owner: text, until: told(time, 'when its time is over') }, { step: text }),
+  objectOf({ node: texts, owner: text, until: described(time, 'when its time is over') }, { step: text }),
 );
 
 /** A part of the reason for which a checkpoint was made. */
 export const changePart: JsonSchema = objectOf(
-  { kind: told(text, 'what happened: start, settle, intent, wait, answer, pause, end and the like') },
+  { kind: described(text, 'what happened: start, settle, intent, wait, answer, pause, end and the like') },
   {
     node: texts,
     visit: whole,
@@ -297,7 +300,7 @@ export const changePart: JsonSchema = objectOf(
     durationMs: fraction,
     spent: amounts,
     spared: amounts,
-    budget: told(amounts, 'the budgets that it set'),
+    budget: described(amounts, 'the budgets that it set'),
     wait: text,
     by: text,
     from: position,
@@ -333,7 +336,7 @@ export const nodeRow: JsonSchema = objectOf(
   {
     verdict: text,
     error: anything,
-    steps: told(amounts, 'how many of its steps have each status'),
+    steps: described(amounts, 'how many of its steps have each status'),
     retired: whole,
     lists: amounts,
     spent: amounts,

@@ -15,7 +15,7 @@ import {
   state,
   text,
   time,
-  told,
+  described,
   wait,
   whole,
 } from '../contract/output-shapes.ts';
@@ -103,7 +103,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
       isHeld: flag,
       outputs: anything,
       error: recordedError,
-      failures: told(listOf(failure), 'why nodes failed, and what failed within them'),
+      failures: described(listOf(failure), 'why nodes failed, and what failed within them'),
     },
   ),
   isReadOnly: true,

@@ -11,7 +11,7 @@ import {
   text,
   texts,
   time,
-  told,
+  described,
   whole,
 } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
@@ -63,7 +63,7 @@ const point = { runId: text, seq: whole, at: time };
 const storyEntry = objectOf(
   {
     ...point,
-    kind: told(
+    kind: described(
       text,
       'visit, of a node; else what happened to the run: start, fork, resume, pause, cancel, end or fold',
     ),
@@ -80,7 +80,7 @@ const storyEntry = objectOf(
     spent: amounts,
     saved: amounts,
     error: failedWith,
-    value: told(anything, 'what the node gave'),
+    value: described(anything, 'what the node gave'),
     when: text,
     retries: listOf(objectOf({ ...point, attempt: whole }, { step: text, error: failedWith, by: text })),
     repeats: listOf(objectOf({ ...point, by: text }, { step: text, worker: text, attempt: whole, key: text })),
@@ -107,8 +107,8 @@ const storyEntry = objectOf(
     takenFrom: position,
     from: position,
     detail: anything,
-    pruned: told(
-      objectOf({ upTo: whole }, { after: told(whole, 'the last one before them') }),
+    pruned: described(
+      objectOf({ upTo: whole }, { after: described(whole, 'the last one before them') }),
       'checkpoints that were pruned into one',
     ),
   },
@@ -149,7 +149,7 @@ export const postMortem: RoutedOperation<PostMortemInput, PostMortemOutput, Hist
       deaths: whole,
       result: anything,
       svg: text,
-      earlier: told(whole, 'how many entries came before those listed'),
+      earlier: described(whole, 'how many entries came before those listed'),
       taken: listOf(objectOf({ path: texts, to: text })),
     },
   ),

@@ -1,20 +1,14 @@
 /** The operation `release`: lets runs go on that are held. */
 import { listOf, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
-import { CairnError } from '../../errors.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from '../../history/retention/held-runs.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
-import { findRunToChange } from './find-run.ts';
-
-export interface ReleaseRunsInput {
-  readonly run?: string;
-  readonly all?: boolean;
-}
+import { findRunOrAll, type RunOrAllInput } from './run-or-all.ts';
 
 export interface ReleaseRunsOutput {
   readonly released: readonly ReleasedRun[];
 }
 
-export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, HistoryContext> = {
+export const releaseRuns: Operation<RunOrAllInput, ReleaseRunsOutput, HistoryContext> = {
   name: 'release_runs',
   command: 'release',
   summary: 'let runs go on that are held: of a restored backup, or a copied store',
@@ -29,13 +23,8 @@ export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, History
   isReadOnly: false,
   scope: 'admin',
   /** @throws USAGE_INVALID the run is not held, or there is neither a run nor `all`; RUN_NOT_FOUND */
-  async run(context, { run, all = false }) {
-    if ((run === undefined) !== all)
-      throw new CairnError('USAGE_INVALID', {
-        reason: all ? 'a run and --all were both given' : 'RUN is missing',
-        hint: 'Name a run, or release all that are held with --all.',
-      });
-    if (run === undefined) return { released: await releaseAllRuns(context) };
-    return { released: [await releaseRun(context, await findRunToChange(context, run))] };
+  async run(context, input) {
+    const run = await findRunOrAll(context, input, 'Name a run, or release all that are held with --all.');
+    return { released: run === undefined ? await releaseAllRuns(context) : [await releaseRun(context, run)] };
   },
 };

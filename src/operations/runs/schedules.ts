@@ -6,7 +6,7 @@ import { loadState } from '../../history/load/load.ts';
 import { isOfOrigin } from '../../history/stored/run-ids.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { exportField } from '../contract/fields.ts';
-import { anything, flag, listOf, objectOf, text, texts, time, told } from '../contract/output-shapes.ts';
+import { anything, flag, listOf, objectOf, text, texts, time, described } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 import { findRun, quotedRun } from './find-run.ts';
 import { readAllRuns } from '../../history/access/place.ts';
@@ -157,10 +157,10 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
             cron: text,
             timezone: text,
             missed: text,
-            input: told(anything, 'what each run is given'),
+            input: described(anything, 'what each run is given'),
             started: texts,
           },
-          { file: text, nextAt: time, error: told(text, 'why no run was started') },
+          { file: text, nextAt: time, error: described(text, 'why no run was started') },
         ),
       ),
     },

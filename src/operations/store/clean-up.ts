@@ -2,7 +2,7 @@
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { cleanUpDefaults, cleanUpPlace, type CleanUpReport } from '../../history/retention/clean-up.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { listOf, objectOf, oneOf, text, time, told, whole } from '../contract/output-shapes.ts';
+import { listOf, objectOf, oneOf, text, time, described, whole } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export type { CleanUpReport } from '../../history/retention/clean-up.ts';
@@ -44,7 +44,9 @@ export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
   outputSchema: objectOf(
     {
       removed: listOf(objectOf({ runId: text, graphId: text, endedAt: time })),
-      pruned: listOf(objectOf({ runId: text, graphId: text, checkpoints: told(whole, 'how many checkpoints went') })),
+      pruned: listOf(
+        objectOf({ runId: text, graphId: text, checkpoints: described(whole, 'how many checkpoints went') }),
+      ),
       skipped: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked') })),
       blobs: whole,
     },

@@ -1,5 +1,5 @@
 /** The operation `workers`: who advances the runs of a store. */
-import { flag, listOf, objectOf, text, time, told, whole } from '../contract/output-shapes.ts';
+import { flag, listOf, objectOf, text, time, described, whole } from '../contract/output-shapes.ts';
 import { listWorkers as readWorkers, readBacklog, type ListedWorker } from '../../history/read/list-workers.ts';
 import type { Backlog } from '../../ports/store.ts';
 import type { RoutedOperation } from '../contract/operation.ts';
@@ -38,7 +38,7 @@ export const listWorkers: RoutedOperation<ListWorkersInput, ListWorkersOutput> =
           seenAt: time,
           graphs: listOf(objectOf({ graphId: text, graphHash: text })),
           concurrency: whole,
-          runs: told(listOf(text), 'ids of the runs that it has'),
+          runs: described(listOf(text), 'ids of the runs that it has'),
         },
         { only: listOf(text), queues: listOf(text), version: text, isStopping: flag },
       ),

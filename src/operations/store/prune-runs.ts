@@ -1,5 +1,5 @@
 /** The operation `prune`: removes checkpoints that nothing needs (C8). */
-import { listOf, objectOf, text, texts, told, whole } from '../contract/output-shapes.ts';
+import { listOf, objectOf, text, texts, described, whole } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { pruneAllRuns, pruneOneRun, type PrunedRuns } from '../../history/retention/prune-runs.ts';
 import { findRunToChange } from '../runs/find-run.ts';
@@ -30,8 +30,8 @@ export const pruneRuns: RoutedOperation<PruneRunsInput, PrunedRuns, WorkContext>
       pruned: listOf(
         objectOf({
           runId: text,
-          removed: told(whole, 'how many checkpoints went'),
-          spans: listOf(objectOf({ from: whole, to: told(whole, 'where it ends') })),
+          removed: described(whole, 'how many checkpoints went'),
+          spans: listOf(objectOf({ from: whole, to: described(whole, 'where it ends') })),
           oldest: whole,
         }),
       ),

@@ -2,7 +2,7 @@
  * The operation `verify`: checks that histories are intact: checksums, the chain, snapshots, blobs, the index, and the medium below them
  * (C6).
  */
-import { flag, listOf, objectOf, text, texts, told, whole } from '../contract/output-shapes.ts';
+import { flag, listOf, objectOf, text, texts, described, whole } from '../contract/output-shapes.ts';
 import { verifyPlace, type Verification } from '../../history/verify/verify-place.ts';
 import { findRunOf } from '../runs/find-run.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
@@ -22,9 +22,9 @@ export const verifyRuns: RoutedOperation<VerifyRunsInput, Verification, HistoryC
       objectOf(
         {
           runId: text,
-          checkpoints: told(whole, 'how many checkpoints were looked at'),
+          checkpoints: described(whole, 'how many checkpoints were looked at'),
           snapshots: whole,
-          blobs: told(whole, 'how many large values were looked at'),
+          blobs: described(whole, 'how many large values were looked at'),
           faults: listOf(objectOf({ checkpoint: text, code: text, message: text })),
         },
         { isHalfImported: flag },

@@ -3,7 +3,7 @@ import { waitsForResume } from '../../history/read/list-runs.ts';
 import type { OpenWait as WaitRow, Page, WaitQuery } from '../../ports/store.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import type { ReadContext, RoutedOperation } from '../contract/operation.ts';
-import { flag, listOf, objectOf, text, told, wait } from '../contract/output-shapes.ts';
+import { flag, listOf, objectOf, text, described, wait } from '../contract/output-shapes.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
 import { readWait } from '../../history/stored/messages.ts';
 import { findRunOf } from '../runs/find-run.ts';
@@ -76,10 +76,10 @@ export const listWaits: RoutedOperation<ListWaitsInput, ListWaitsOutput> = {
   output: 'the open waits',
   outputSchema: objectOf(
     {
-      waits: told(listOf(wait), 'the open questions'),
+      waits: described(listOf(wait), 'the open questions'),
       hasMore: flag,
       waiting: listOf(wait),
-      answered: told(
+      answered: described(
         listOf(objectOf({ runId: text, graphId: text })),
         'runs whose questions are all answered, and that nobody goes on with: a resume does',
       ),
