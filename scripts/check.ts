@@ -11,7 +11,7 @@ type Step = { readonly name: string; readonly commands: readonly string[] };
 const root = resolve(import.meta.dirname, '..');
 
 const steps: readonly Step[] = [
-  { name: 'format', commands: [formatCheck()] },
+  { name: 'format', commands: ['oxfmt --check .'] },
   { name: 'lint', commands: ['oxlint --deny-warnings'] },
   // The last one: types of the package are written file by file, so what is exported says its type.
   {
@@ -22,18 +22,6 @@ const steps: readonly Step[] = [
   { name: 'links', commands: ['node scripts/check-links.ts'] },
   { name: 'site', commands: ['node scripts/ensure-installed.mjs site', 'node scripts/check-site.ts'] },
 ];
-
-/**
- * Prettier is the rule. In the gate oxfmt looks first, which takes a second where Prettier takes a minute and a half of CPU, and Prettier
- * is asked about those files only that oxfmt would print otherwise. `npm run prove` asks Prettier about all.
- */
-function formatCheck(): string {
-  const check = 'prettier --check --log-level warn';
-  if (process.env['CAIRN_PROVE'] === '1') return `${check} .`;
-  // 1: some files differ.
-  const find = 'found=$(oxfmt --list-different .) || [ $? -eq 1 ]';
-  return `${find} && { [ -z "$found" ] || printf '%s\\n' "$found" | tr '\\n' '\\0' | xargs -0 ${check}; }`;
-}
 
 /** @returns what the failed commands printed; empty if none failed */
 function runStep({ commands }: Step): string {
