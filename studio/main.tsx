@@ -21,6 +21,9 @@ const pages: Readonly<Record<string, () => Promise<ComponentType>>> = {
   start: async () => (await import('./pages/start.tsx')).StartPage,
   talk: async () => (await import('./pages/chat.tsx')).ChatPage,
   fork: async () => (await import('./pages/fork.tsx')).ForkPage,
+  compare: async () => (await import('./pages/compare.tsx')).ComparePage,
+  schedules: async () => (await import('./pages/schedules.tsx')).SchedulesPage,
+  workers: async () => (await import('./pages/workers.tsx')).WorkersPage,
 };
 
 type Theme = 'light' | 'dark';
@@ -58,7 +61,7 @@ function listenForKeys(): void {
     const { target, key } = event;
     const isTyping = (target as Element).matches('input, select, textarea');
     if (isTyping || event.metaKey || event.ctrlKey || event.altKey || document.querySelector('dialog[open]')) return;
-    const to = { r: '', i: 'inbox', s: 'start', c: 'talk' }[key];
+    const to = { r: '', i: 'inbox', s: 'start', c: 'talk', t: 'schedules', w: 'workers' }[key];
     if (isGoing && to !== undefined) goTo(linkTo(to));
     else if (key === '?') areKeysShown.value = true;
     else if (key === '/') {
@@ -78,6 +81,8 @@ function Keys(): JSX.Element | null {
     ['g i', 'inbox'],
     ['g s', 'start a run'],
     ['g c', 'chat with an agent'],
+    ['g t', 'schedules'],
+    ['g w', 'workers'],
     ['/', 'find a run'],
     ['j k', 'next, previous row'],
     ['← →', 'on a run: a checkpoint back, forth'],
@@ -112,9 +117,11 @@ function Rail(): JSX.Element {
     ['inbox', 'Inbox', 'inbox'],
     ['start', 'Start', 'start'],
     ...(me.value?.chat === undefined ? [] : [['talk', 'Chat', 'chat'] as const]),
+    ['schedules', 'Schedules', 'clock'],
+    ['workers', 'Workers', 'workers'],
   ] as const;
   return (
-    <div class="rail">
+    <header class="rail">
       <a class="brand" href="./">
         <img src="./icon.svg" width="20" height="20" alt="" />
         Cairn
@@ -124,7 +131,9 @@ function Rail(): JSX.Element {
           <a
             href={linkTo(name)}
             aria-current={
-              page.value === name || (name === '' && ['run', 'fork'].includes(page.value)) ? 'page' : undefined
+              page.value === name || (name === '' && ['run', 'fork', 'compare'].includes(page.value))
+                ? 'page'
+                : undefined
             }
           >
             <Icon name={icon} />
@@ -173,7 +182,7 @@ function Rail(): JSX.Element {
           {me.value?.isReadOnly === true && ' · read only'}
         </span>
       </div>
-    </div>
+    </header>
   );
 }
 
@@ -188,10 +197,10 @@ function SignIn(): JSX.Element {
     <main class="sign-in" id="main" tabIndex={-1}>
       <form class="card" onSubmit={submit}>
         <div class="body stack">
-          <div class="brand">
+          <h1 class="brand">
             <img src="./icon.svg" width="24" height="24" alt="" />
             Cairn
-          </div>
+          </h1>
           <label for="token">Token</label>
           <input class="field" id="token" name="token" type="password" autocomplete="off" required autofocus />
           <p class="quiet small">
@@ -245,6 +254,7 @@ function Arriving({ Part }: { readonly Part: ComponentType }): JSX.Element {
 function Coming(): JSX.Element {
   return (
     <div class="page coming">
+      <h1 class="hidden-text">Loading</h1>
       <Awaited lines={8} />
     </div>
   );
@@ -252,7 +262,7 @@ function Coming(): JSX.Element {
 
 function NoPage(): JSX.Element {
   return (
-    <Empty title="There is no such page">
+    <Empty title="There is no such page" isPage>
       <a class="button" href="./">
         Show the runs
       </a>

@@ -8,7 +8,7 @@ export const home: URL = new URL('.', document.baseURI);
 
 /** The name of the page: empty for the list of runs. */
 export const page = computed(() => here.value.pathname.slice(home.pathname.length));
-export const query = computed(() => here.value.searchParams);
+const query = computed(() => here.value.searchParams);
 
 export function readParam(name: string): string | undefined {
   return query.value.get(name) ?? undefined;

@@ -40,15 +40,18 @@ export function cost(amounts: Amounts = {}): string | undefined {
   const total = tokens || inputTokens + outputTokens;
   const parts = [
     ...(total > 0 ? [`${count(total)} tokens`] : []),
-    ...Object.entries(rest).map(([unit, value]) => `${count(value)} ${unit === 'usd' ? 'USD' : unit}`),
+    ...Object.entries(rest).map(([unit, value]) =>
+      unit === 'cost' ? `cost ${count(value)}` : `${count(value)} ${unit === 'usd' ? 'USD' : unit}`,
+    ),
   ];
   return parts.length === 0 ? undefined : parts.join(' · ');
 }
 
 /** The same, as short as a column of numbers is: the money if there is any, else tokens. */
 export function costShort(amounts: Amounts = {}): string {
-  const { usd, inputTokens = 0, outputTokens = 0, tokens = inputTokens + outputTokens } = amounts;
+  const { usd, cost: price, inputTokens = 0, outputTokens = 0, tokens = inputTokens + outputTokens } = amounts;
   if (usd !== undefined) return `$${usd < 0.01 && usd > 0 ? '<0.01' : usd.toFixed(2)}`.replace('$<', '<$');
+  if (price !== undefined) return price < 0.01 && price > 0 ? price.toPrecision(2) : price.toFixed(2);
   if (tokens > 0) return tokens < 10_000 ? `${count(tokens)} tok` : `${count(Math.round(tokens / 1_000))}k tok`;
   return '';
 }
@@ -60,13 +63,17 @@ export interface StatusWords {
   readonly detail?: string;
 }
 
-export const nodeName = (path: readonly string[]): string => path.join(' / ');
+/** The path of a node. The one child run of a node has a name that says nothing. */
+export const nodeName = (path: readonly string[]): string =>
+  path.filter((part, index) => index % 2 === 0 || part !== 'run').join(' / ');
 
 /** `waiting for an answer since 3 h` */
 export function waitWords(wait: Wait, now: number): StatusWords {
   const since = wait.openedAt === undefined ? '' : ` since ${age(now - wait.openedAt)}`;
   const due = wait.dueAt === undefined ? '' : ` until ${timeOf(wait.dueAt, now)}`;
   if (wait.kind === 'doubt') return { tone: 'doubt', text: `in doubt${since}`, detail: doubtQuestion(wait) };
+  if (wait.kind === 'refused')
+    return { tone: 'doubt', text: 'refused', ...(wait.prompt !== undefined && { detail: wait.prompt }) };
   if (wait.kind === 'timer') return { tone: 'sleeping', text: `sleeping${due}` };
   if (wait.kind === 'retry')
     return {
@@ -74,7 +81,8 @@ export function waitWords(wait: Wait, now: number): StatusWords {
       text: `trying again${wait.dueAt === undefined ? '' : ` at ${timeOf(wait.dueAt, now)}`}`,
     };
   if (wait.kind === 'signal') return { tone: 'sleeping', text: `waiting for the signal ${wait.name}${since}` };
-  const text = wait.isApproval === true ? `waiting for an approval${since}` : `waiting for an answer${since}`;
+  const whose = wait.for === undefined ? '' : ` of ${wait.for.map((one) => one.replace(/^role:/u, '')).join(', ')}`;
+  const text = `waiting for an ${wait.isApproval === true ? 'approval' : 'answer'}${whose}${since}`;
   return { tone: 'waiting', text, ...(wait.prompt !== undefined && { detail: wait.prompt }) };
 }
 
@@ -84,12 +92,31 @@ export function doubtQuestion({ node, metadata }: Wait): string {
   return `Did ${nodeName(node)}${typeof step === 'string' ? ` (${step})` : ''} happen?`;
 }
 
-/** How a run stands. @param waits - those of this run that are known; @param succeededIn - a completed fork of a failed run */
+/** The tone of a status in a list. */
+export function toneOfStatus(status: string): Tone {
+  const tones: Readonly<Record<string, Tone>> = {
+    paused: 'waiting',
+    answered: 'queued',
+    cancelling: 'cancelled',
+    held: 'stopped',
+    damaged: 'failed',
+  };
+  return tones[status] ?? (status as Tone);
+}
+
+/** What lists tell of a run that failed. */
+export interface FailedWords {
+  /** A completed fork of it. */
+  readonly succeededIn?: string;
+  readonly error?: { readonly message: string; readonly node: string };
+}
+
+/** How a run stands. @param waits - those of this run that are known */
 export function runWords(
   run: Pick<ListedRun, 'status' | 'createdAt' | 'updatedAt' | 'isStopped' | 'hasMessages'> & Partial<ListedRun>,
   waits: readonly Wait[],
   now: number,
-  succeededIn?: string,
+  { succeededIn, error }: FailedWords = {},
 ): StatusWords {
   if (run.isDamaged === true) return { tone: 'failed', text: 'damaged: its history cannot be read' };
   if (run.isHeld === true) return { tone: 'stopped', text: 'held: restored from a backup, not released yet' };
@@ -101,9 +128,12 @@ export function runWords(
     case 'completed':
       return { tone: 'completed', text: `completed in ${took}` };
     case 'failed':
-      return succeededIn === undefined
-        ? { tone: 'failed', text: `failed after ${took}` }
-        : { tone: 'failed', text: 'failed', detail: `succeeded in ${succeededIn}` };
+      if (succeededIn !== undefined) return { tone: 'failed', text: 'failed', detail: `succeeded in ${succeededIn}` };
+      return {
+        tone: 'failed',
+        text: `failed after ${took}`,
+        ...(error !== undefined && { detail: `${error.node}: ${error.message}` }),
+      };
     case 'cancelled':
       return { tone: 'cancelled', text: 'cancelled' };
     case 'answered':
@@ -164,7 +194,17 @@ export const effectWords: Readonly<Record<string, string>> = {
 };
 
 /** One checkpoint in a few words: `pay began to act outside`. */
-export function changeWords({ kind, node = [], step, by, status, attempt, effect }: Change): string {
+export function changeWords({
+  kind,
+  node = [],
+  step,
+  by,
+  status,
+  attempt,
+  effect,
+  name: event,
+  detail,
+}: Change): string {
   const name = nodeName(node);
   const what = step === undefined ? name : `${name}: ${shortStep(step)}`;
   const who = by === undefined ? '' : ` by ${by}`;
@@ -184,11 +224,19 @@ export function changeWords({ kind, node = [], step, by, status, attempt, effect
     resume: `the run went on${who}`,
     fork: 'the run was forked',
     cancel: `the run was cancelled${who}`,
+    fail: 'the run fails; what follows that is next',
     end: `the run ended${status === undefined ? '' : `: ${status}`}`,
+    ...(event === 'agent-changed' && { event: agentChangeWords(name, detail) }),
     save: `${name} saved a note`,
     fold: 'earlier checkpoints were pruned',
   };
   return words[kind] ?? `${kind}${name === '' ? '' : ` ${name}`}`;
+}
+
+/** `clerk changed at call 3: instructions; tool refund` */
+function agentChangeWords(name: string, detail: unknown): string {
+  const { call, changes = [] } = (detail ?? {}) as { readonly call?: number; readonly changes?: readonly string[] };
+  return `${name} changed at call ${call}: ${changes.join('; ')}`;
 }
 
 /** `model`, `tool orders`: names of steps end in a hash that tells people nothing. */
@@ -214,4 +262,15 @@ export function choiceOf(choice: unknown): { readonly value: unknown; readonly l
 /** A value on one line. */
 export function inline(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
+}
+
+/** Why whoever looks does not answer a question, in words; undefined if it is theirs, or nobody's in particular. The server decides. */
+export function othersWords(
+  { for: assignees }: Pick<Wait, 'for'>,
+  me: { readonly principal: string; readonly roles?: readonly string[] } | undefined,
+): string | undefined {
+  if (assignees === undefined || me === undefined) return undefined;
+  const mine = [me.principal, ...(me.roles ?? []).map((role) => `role:${role}`)];
+  if (assignees.some((one) => mine.includes(one))) return undefined;
+  return `It is for ${assignees.map((one) => one.replace(/^role:/, 'the role ')).join(', or ')}, and not for ${me.principal}.`;
 }

@@ -40,6 +40,10 @@ export interface Chat {
   readonly failure?: string;
 }
 
+/** Whether an answer is on its way of which nothing is there yet. */
+export const isThinking = (isUnderWay: boolean, messages: Chat['messages']): boolean =>
+  isUnderWay && messages.at(-1)?.role === 'user';
+
 /** @param isWhole - whether the stream has its message from the beginning, and not what the page has not got yet */
 export function takeChunk(chat: Chat, chunk: ChatChunk, isWhole: boolean): Chat {
   const { messages, current } = chat;

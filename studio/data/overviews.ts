@@ -1,4 +1,4 @@
-/** What the runs in view have spent, and in which fork one that failed succeeded. A run is requested once at each of its heads. */
+/** What the runs in view have spent, why one failed, and in which fork it succeeded. A run is requested once at each of its heads. */
 import { signal } from '@preact/signals';
 import { ask, encode } from './api.ts';
 import type { Amounts, ListedRun } from './types.ts';
@@ -7,6 +7,8 @@ interface Overview {
   readonly seq: number;
   readonly spent: Amounts;
   readonly succeededIn?: string;
+  /** Why it failed. */
+  readonly error?: { readonly code: string; readonly message: string; readonly node: string };
   readonly requestedAt: number;
 }
 

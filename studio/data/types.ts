@@ -1,6 +1,9 @@
 /** What the server answers, as far as pages show it. The whole is described by `/v1/openapi.json`. */
 
 import type { PostMortem } from '../../src/history/explain/story.ts';
+import type { Failure } from '../../src/history/read/failures.ts';
+
+export type { Failure } from '../../src/history/read/failures.ts';
 
 export type Amounts = Readonly<Record<string, number>>;
 
@@ -8,6 +11,7 @@ export interface Me {
   readonly principal: string;
   readonly kind: 'person' | 'program';
   readonly scopes: readonly string[];
+  readonly roles?: readonly string[];
   readonly isReadOnly: boolean;
   readonly version: string;
   /** The agent that one can chat with, if there is one. */
@@ -35,6 +39,17 @@ export interface ListedRun {
   readonly isQueued?: boolean;
   readonly isDamaged?: boolean;
   readonly hasMessages: boolean;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export type { ShownSchedule } from '../../src/operations/runs/schedules.ts';
+export type { ListWorkersOutput as WorkersAnswer } from '../../src/operations/store/list-workers.ts';
+export type { LimitUsage as ShownLimit } from '../../src/engine/places/limit-settings.ts';
+export type { FailureGroup } from '../../src/operations/runs/failed-runs.ts';
+
+export interface StatusCount {
+  readonly status: string;
+  readonly count: number;
 }
 
 export interface Wait {
@@ -49,6 +64,7 @@ export interface Wait {
   readonly schema?: JsonSchema;
   readonly metadata?: unknown;
   readonly isApproval?: boolean;
+  readonly for?: readonly string[];
   readonly dueAt?: number;
   readonly openedAt?: number;
   readonly matching?: string;
@@ -77,6 +93,10 @@ export interface JsonSchema {
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly format?: string;
+  readonly contentEncoding?: string;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly anyOf?: readonly JsonSchema[];
 }
 
 export interface Standing {
@@ -97,6 +117,8 @@ export interface Standing {
   readonly saved: Amounts;
   readonly outputs?: unknown;
   readonly error?: { readonly message: string; readonly code?: string; readonly hint?: string };
+  /** Why nodes failed, and what failed within them. */
+  readonly failures?: readonly Failure[];
 }
 
 export interface Change {
@@ -110,6 +132,8 @@ export interface Change {
   readonly status?: string;
   readonly spent?: Amounts;
   readonly wait?: string;
+  readonly name?: string;
+  readonly detail?: unknown;
 }
 
 export interface LogEntry {
@@ -191,6 +215,17 @@ export type {
   StoryQuestion as Question,
   StoryVisit as Visit,
 } from '../../src/history/explain/story.ts';
+
+/** What differs between two checkpoints. */
+export interface Difference {
+  readonly values: readonly {
+    readonly path: readonly string[];
+    readonly before?: unknown;
+    readonly beforeBytes?: number;
+    readonly after?: unknown;
+    readonly afterBytes?: number;
+  }[];
+}
 
 export interface ForkedRun extends Pick<
   ListedRun,

@@ -103,7 +103,8 @@ function drawnNode(id: string, node: StructureNode | undefined, { tone, visits }
   const inner = subgraph?.nodes.length ?? 0;
   const more = [...(visits > 1 ? [`×${count(visits)}`] : []), ...(inner > 0 ? [`⊞ ${count(inner)}`] : [])].join(' ');
   const words = [
-    id,
+    // What is seen comes first, so that it can be spoken.
+    more === '' ? id : `${id} ${more}`,
     toneWords[tone],
     ...(visits > 1 ? [`${visits} visits`] : []),
     effectWords[effect] ?? '',

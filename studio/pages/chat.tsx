@@ -3,8 +3,8 @@ import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { me, may } from '../data/api.ts';
-import type { ChatWait, MessagePart } from '../../src/ai-sdk/message-parts.ts';
-import type { ChatMessage } from '../data/chat.ts';
+import { toolNameOf, type ChatWait, type MessagePart } from '../../src/ai-sdk/message-parts.ts';
+import { isThinking, type ChatMessage } from '../data/chat.ts';
 import type { JsonSchema } from '../data/types.ts';
 import { useChat, type ChatSession, type ShownChat } from '../data/use-chat.ts';
 import { AnswerForm, ChoiceButtons } from '../parts/answer.tsx';
@@ -140,7 +140,7 @@ function Conversation({ id, agent }: { readonly id: string; readonly agent: stri
         {messages.map((message) => (
           <Message key={message.id} message={message} agent={agent} session={session} isBusy={isUnderWay} />
         ))}
-        {isUnderWay && messages.at(-1)?.role === 'user' && (
+        {isThinking(isUnderWay, messages) && (
           <li class="assistant">
             <span class="quiet small">thinking…</span>
           </li>
@@ -213,7 +213,8 @@ interface PartProps {
 }
 
 function Part({ part, message, session, isBusy }: PartProps): JSX.Element | null {
-  const { type, text = '', state = '', toolName = '', toolCallId = '', input, output, errorText, approval } = part;
+  const { type, text = '', state = '', toolCallId = '', input, output, errorText, approval } = part;
+  const toolName = toolNameOf(part);
   if (type === 'text')
     return text === '' ? null : (
       <p class="said">
@@ -226,7 +227,7 @@ function Part({ part, message, session, isBusy }: PartProps): JSX.Element | null
         <LongText text={text} />
       </p>
     );
-  if (type !== 'dynamic-tool') return null;
+  if (toolName === undefined) return null;
   const isRequested = state === 'approval-requested';
   const tone =
     state === 'output-error'

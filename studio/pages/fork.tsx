@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { may, placeOf, post, Problem, send } from '../data/api.ts';
+import { differences } from '../data/differences.ts';
 import { awaitFirst, useLoaded } from '../data/query.ts';
 import type { Checkpoint, JsonSchema, Preview, Question, Story, Structure } from '../data/types.ts';
 import { Awaited, Copy, Trouble } from '../parts/common.tsx';
@@ -19,6 +20,8 @@ type Values = Readonly<Record<string, unknown>>;
 interface Changed {
   readonly set: Values;
   readonly answer: Values;
+  /** Whether it cannot act. */
+  readonly noEffects: boolean;
 }
 
 interface Previewed {
@@ -111,21 +114,11 @@ interface FormProps {
   readonly story: Story;
 }
 
-/** Paths of what differs, down to values that are no objects. */
-function differences(before: unknown, after: unknown, path: string): readonly (readonly [string, unknown])[] {
-  if (JSON.stringify(before) === JSON.stringify(after)) return [];
-  const areObjects = [before, after].every(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  );
-  if (!areObjects) return [[path, after ?? null]];
-  const [old, next] = [before as Values, after as Values];
-  return Object.keys({ ...old, ...next }).flatMap((key) => differences(old[key], next[key], `${path}.${key}`));
-}
-
 function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Element {
   const [input, setInput] = useState<unknown>(state['input']);
   const [more, setMore] = useState<readonly (readonly [path: string, value: unknown])[]>([]);
   const [answer, setAnswer] = useState<Values>({});
+  const [noEffects, setNoEffects] = useState(false);
   const [round, setRound] = useState(0);
   const [confirmed, setConfirmed] = useState<string>();
   const [failed, setFailed] = useState<Problem>();
@@ -137,18 +130,22 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
   const changedCount = changes.length + Object.keys(answer).length;
   const set = Object.fromEntries(changes);
   const place = placeOf(runId, at);
-  const { preview, etag, problem, isLoading } = usePreview(place, { set, answer }, round);
+  const { preview, etag, problem, isLoading } = usePreview(place, { set, answer, noEffects }, round);
   const begun = useMemo(
     () => new Set(story.entries.flatMap((entry) => (entry.kind === 'visit' ? [entry.path.join('/')] : []))),
     [story],
   );
-  const again = preview === undefined ? [] : actsAgain(preview, begun);
+  const again = preview === undefined || noEffects ? [] : actsAgain(preview, begun);
   const names = again.map(({ node }) => nodeName(node)).join(', ');
   const fork = (): void => {
     setBusy(true);
     setFailed(undefined);
     const options = etag === undefined ? {} : { headers: { 'if-match': etag } };
-    post<{ readonly fork: { readonly runId: string } }>(`${place}/forks`, { set, answer, run: true }, options).then(
+    post<{ readonly fork: { readonly runId: string } }>(
+      `${place}/forks`,
+      { set, answer, noEffects, run: true },
+      options,
+    ).then(
       (made) => goTo(linkToRun(made.fork.runId)),
       (error: Problem) => {
         setBusy(false);
@@ -161,10 +158,7 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
       },
     );
   };
-  const words = [
-    ...changes.flatMap(([path, value]) => ['--set', `${path}=${JSON.stringify(value)}`]),
-    ...Object.entries(answer).flatMap(([name, value]) => ['--answer', `${name}=${String(value)}`]),
-  ];
+  const words = wordsOf(changes, answer, noEffects);
   return (
     <div class="fork-columns">
       <div class="stack">
@@ -199,6 +193,7 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
           {preview?.earlier !== undefined && (
             <p class="note small foreign">{`It goes on from ${preview.seq}, before ${preview.earlier.insteadOf.seq}: ${preview.earlier.because}`}</p>
           )}
+          <CannotAct isChecked={noEffects} onChange={setNoEffects} />
           {again.length > 0 && (
             <Confirmation
               names={names}
@@ -237,6 +232,34 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
         </div>
       </section>
     </div>
+  );
+}
+
+/** The same at the command line. */
+function wordsOf(
+  changes: readonly (readonly [path: string, value: unknown])[],
+  answer: Values,
+  noEffects: boolean,
+): readonly string[] {
+  return [
+    ...changes.flatMap(([path, value]) => ['--set', `${path}=${JSON.stringify(value)}`]),
+    ...Object.entries(answer).flatMap(([name, value]) => ['--answer', `${name}=${String(value)}`]),
+    ...(noEffects ? ['--no-effects'] : []),
+  ];
+}
+
+/** Makes a fork that cannot act. */
+function CannotAct({ isChecked, onChange }: Omit<ConfirmationProps, 'names'>): JSX.Element {
+  return (
+    <label class="row small">
+      <input
+        type="checkbox"
+        class="box-field"
+        checked={isChecked}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />
+      It cannot act: effects and reads come from the record, models are asked, all else is refused.
+    </label>
   );
 }
 

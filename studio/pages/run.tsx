@@ -4,14 +4,18 @@ import { useCallback, useMemo, useState } from 'preact/hooks';
 import { encode, may, post, type Problem } from '../data/api.ts';
 import { useFollowed, type Followed } from '../data/follow.ts';
 import { useLoaded } from '../data/query.ts';
-import type { ForkedRun, Standing, Story, Visit } from '../data/types.ts';
+import type { ForkedRun, Standing } from '../data/types.ts';
 import { AnswerCard } from '../parts/answer.tsx';
 import { announced, Awaited, Copy, Dialog, Empty, now, Trouble, When } from '../parts/common.tsx';
 import { Icon, Mark } from '../parts/icons.tsx';
 import { linkTo, linkToRun, linkWith, readParam } from '../url.ts';
-import { command, cost, count, countOf, duration, fullTime, nodeName, runWords, toneWords } from '../words.ts';
-import { showMoment, useMoment, useMomentKeys, useSeqBefore, type Moment } from './run/moment.ts';
-import { AgentPanel, HistoryPanel, StatePanel } from './run/panels.tsx';
+import { command, cost, count, countOf, duration, fullTime, runWords, toneWords } from '../words.ts';
+import { FailureCard } from './run/failure.tsx';
+import { LiveCalls } from './run/live-calls.tsx';
+import { showMoment, useMoment, useMomentKeys, type Moment } from './run/moment.ts';
+import { AgentPanel } from './run/agents.tsx';
+import { HistoryPanel, StatePanel } from './run/panels.tsx';
+import { SpansPanel } from './run/spans.tsx';
 import { GraphPanel } from './run/graph-panel.tsx';
 import { StoryPanel } from './run/story.tsx';
 import { TimelinePanel } from './run/timeline.tsx';
@@ -30,7 +34,7 @@ export function RunPage(): JSX.Element {
   const { data, problem, reload } = standing;
   if (runId === '' || problem?.status === 404)
     return (
-      <Empty title="There is no such run">
+      <Empty title="There is no such run" isPage>
         <p class="foreign">
           {runId === '' ? 'The address names no run.' : `${runId} is not in this store, or was removed.`}
         </p>
@@ -57,7 +61,14 @@ interface RunProps {
   readonly reload: () => void;
 }
 
-const tabs = { story: 'Story', timeline: 'Timeline', state: 'State', agents: 'Agents', history: 'History' } as const;
+const tabs = {
+  story: 'Story',
+  timeline: 'Timeline',
+  spans: 'Spans',
+  state: 'State',
+  agents: 'Agents',
+  history: 'History',
+} as const;
 type Tab = keyof typeof tabs;
 
 function Run({ standing, followed, reload }: RunProps): JSX.Element {
@@ -78,7 +89,8 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
           {open.map((wait) => (
             <AnswerCard key={wait.waitId} wait={wait} onAnswered={reload} />
           ))}
-          {moment.isLive && standing.status === 'failed' && <Failure standing={standing} story={moment.story} />}
+          {moment.isLive && standing.status === 'failed' && <FailureCard standing={standing} story={moment.story} />}
+          {moment.isLive && <LiveCalls calls={followed.calls} />}
           <div class="tabs" role="tablist" aria-label="What to see">
             {(Object.keys(tabs) as Tab[])
               .filter((name) => name !== 'agents' || hasAgents)
@@ -97,6 +109,7 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
           <div role="tabpanel" id="panel" aria-labelledby={`tab-${tab}`}>
             {tab === 'story' && <StoryPanel moment={moment} />}
             {tab === 'timeline' && <TimelinePanel moment={moment} />}
+            {tab === 'spans' && <SpansPanel moment={moment} />}
             {tab === 'state' && <StatePanel moment={moment} />}
             {tab === 'agents' && <AgentPanel moment={moment} nodes={agentNodes(moment)} />}
             {tab === 'history' && <HistoryPanel moment={moment} />}
@@ -146,6 +159,12 @@ function Head({ standing, followed, moment, reload }: RunProps & { readonly mome
               class="linked foreign"
               href={linkToRun(parent.runId, { at: parent.seq })}
             >{`${parent.runId}@${parent.seq}`}</a>,
+          ] as const,
+          [
+            'beside it',
+            <a class="linked" href={linkTo('compare', { a: parent.runId, b: runId })}>
+              compare with the original
+            </a>,
           ] as const,
         ]),
     ...takenUpWords(moment),
@@ -261,6 +280,9 @@ function Actions({
             {one.title}
           </button>
         ))}
+      <a class="button" href={linkTo('compare', { a: runId, ...(!moment.isLive && { aAt: moment.seq, b: runId }) })}>
+        Compare
+      </a>
       {may('run') && (
         <a class="button" href={linkTo('start', { like: runId })}>
           Start like this
@@ -374,53 +396,6 @@ function Scrubber({ moment }: { readonly moment: Moment }): JSX.Element {
         Now
       </button>
     </div>
-  );
-}
-
-/** Why it failed, and what can be done. */
-function Failure({ standing, story }: { readonly standing: Standing; readonly story: Story | undefined }): JSX.Element {
-  const { runId, error } = standing;
-  const failures = Object.entries(story?.failures ?? {});
-  const failed = story?.entries.findLast(
-    (entry): entry is Visit => entry.kind === 'visit' && entry.status === 'failed',
-  );
-  const before = useSeqBefore(runId, failed);
-  return (
-    <article class="card failure" data-tone="failed" aria-label="Why it failed">
-      <div class="body stack">
-        <div class="row small">
-          <Mark tone="failed" />
-          <span class="toned">{failures.length > 1 ? `${failures.length} nodes failed` : 'why it failed'}</span>
-        </div>
-        {failures.slice(0, 10).map(([node, { message, code }]) => (
-          <div key={node}>
-            <h2 class="question foreign">{message}</h2>
-            <p class="quiet small">
-              in{' '}
-              <a class="linked foreign" href={linkWith({ node })}>
-                {nodeName(node.split('/'))}
-              </a>
-              {' · '}
-              <code class="foreign">{code}</code>
-            </p>
-          </div>
-        ))}
-        {failures.length === 0 && error !== undefined && <h2 class="question foreign">{error.message}</h2>}
-        {error?.hint !== undefined && <p class="small foreign">{error.hint}</p>}
-        <div class="row wrap">
-          {before !== undefined && may('fork') && (
-            <a class="button" href={linkTo('fork', { id: runId, at: before })}>
-              Fork from before it failed
-            </a>
-          )}
-          {before !== undefined && (
-            <a class="button bare" href={linkWith({ at: before, tab: 'state' })}>
-              See the state before
-            </a>
-          )}
-        </div>
-      </div>
-    </article>
   );
 }
 

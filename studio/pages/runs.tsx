@@ -2,26 +2,22 @@
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, encode, type Problem } from '../data/api.ts';
+import { ask, encode, may, type Problem } from '../data/api.ts';
 import { overviews, wantOverview } from '../data/overviews.ts';
 import { takeNewest, takeOlder, type Listing, type RunPage } from '../data/listing.ts';
 import { useLoaded } from '../data/query.ts';
+import { isFound, readFilter, requestOf } from '../data/run-filter.ts';
+import { nothingChosen } from '../data/selection.ts';
 import type { ListedRun } from '../data/types.ts';
 import { waits, waitsByRun } from '../data/waits.ts';
-import { Awaited, Copy, Empty, now, Trouble, When } from '../parts/common.tsx';
-import { Filters, setFilter } from '../parts/filters.tsx';
-import { Icon, Mark } from '../parts/icons.tsx';
+import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { lazily } from '../parts/lazily.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
-import { linkTo, linkToRun, linkWith, readParam } from '../url.ts';
-import { command, cost, count, costShort, runWords, type StatusWords } from '../words.ts';
-
-const views = {
-  all: { title: 'All', statuses: [] },
-  attention: { title: 'Needs attention', statuses: ['paused', 'failed', 'stopped', 'held', 'damaged'] },
-  running: { title: 'Running', statuses: ['running', 'queued', 'answered'] },
-  ended: { title: 'Ended', statuses: ['completed', 'failed', 'cancelled'] },
-} as const;
-type View = keyof typeof views;
+import { linkTo, readParam } from '../url.ts';
+import { command, count, runWords } from '../words.ts';
+import { Row } from './runs/row.tsx';
+import { isFiltered, RunFilters } from './runs/run-filters.tsx';
 
 const pageSize = 200;
 const refreshMs = 2_000;
@@ -31,18 +27,7 @@ const narrow = matchMedia('(max-width: 860px)');
 const isNarrow = signal(narrow.matches);
 narrow.addEventListener('change', () => (isNarrow.value = narrow.matches));
 
-/** The parameters of the request, from those of the page. */
-function readFilter(): { readonly view: View; readonly request: string } {
-  const wanted = readParam('view') ?? 'all';
-  const view = Object.hasOwn(views, wanted) ? (wanted as View) : 'all';
-  const search = new URLSearchParams();
-  for (const status of views[view].statuses) search.append('status', status);
-  for (const name of ['graph', 'label', 'since']) {
-    const value = readParam(name);
-    if (value !== undefined) search.set(name, value);
-  }
-  return { view, request: search.toString() };
-}
+const SelectionBar = lazily(async () => (await import('./runs/selection.tsx')).SelectionBar);
 
 interface Listed {
   readonly runs: readonly ListedRun[];
@@ -93,73 +78,6 @@ function useRuns(request: string): Listed {
   };
 }
 
-function Row({ run, words }: { readonly run: ListedRun; readonly words: StatusWords }): JSX.Element {
-  const { tone, text, detail } = words;
-  const spent = overviews.value.get(run.runId)?.spent;
-  useEffect(() => wantOverview(run), [run.runId, run.head]);
-  return (
-    <a class="run-row" href={linkToRun(run.runId)} data-tone={tone}>
-      <Mark tone={tone} />
-      <span class="cut name" title={run.runId}>
-        {run.runId}
-      </span>
-      <span class="cut words" title={detail === undefined ? text : `${text}: ${detail}`}>
-        <span class="toned">{text}</span>
-        {detail !== undefined && <span class="quiet detail">{detail}</span>}
-      </span>
-      <span class="cut quiet graph" title={run.graphId}>
-        {run.parent !== undefined && (
-          <span class="forked" title={`forked from ${run.parent.runId}@${run.parent.seq}`}>
-            <Icon name="fork" size={13} />
-            <span class="hidden-text">{`forked from ${run.parent.runId} at ${run.parent.seq}, `}</span>
-          </span>
-        )}
-        {run.graphId}
-      </span>
-      <span class="quiet number spent" title={cost(spent)}>
-        {costShort(spent)}
-      </span>
-      <span class="quiet number steps" title={`${run.head + 1} checkpoints`}>
-        {count(run.head)}
-        <span class="hidden-text"> checkpoints</span>
-      </span>
-      <span class="quiet number age">
-        <When at={run.createdAt} />
-      </span>
-    </a>
-  );
-}
-
-function RunFilters({ view, runs }: { readonly view: View; readonly runs: readonly ListedRun[] }): JSX.Element {
-  return (
-    <div class="filters">
-      <nav class="choice" aria-label="Which runs">
-        {Object.entries(views).map(([name, { title }]) => (
-          <a
-            href={linkWith({ view: name === 'all' ? undefined : name })}
-            aria-current={name === view ? 'true' : undefined}
-          >
-            {title}
-          </a>
-        ))}
-      </nav>
-      <div class="search">
-        <Icon name="search" size={14} />
-        <input
-          class="field"
-          type="search"
-          id="search"
-          aria-label="Find a run by its id"
-          placeholder="Run id"
-          value={readParam('q') ?? ''}
-          onInput={({ currentTarget }) => setFilter('q', currentTarget.value)}
-        />
-      </div>
-      <Filters graphs={runs.map(({ graphId }) => graphId)} time="Started" />
-    </div>
-  );
-}
-
 function NoRuns({ isFiltered }: { readonly isFiltered: boolean }): JSX.Element {
   return isFiltered ? (
     <Empty title="No run fits">
@@ -184,33 +102,42 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }): JSX.Element {
   );
 }
 
+/** Whether somebody has to look at a run that paused, failed or stopped. */
+function needsAttention({ runId, status, hasMessages }: ListedRun): boolean {
+  if (status === 'failed') return overviews.value.get(runId)?.succeededIn === undefined;
+  const own = waitsByRun.value.get(runId);
+  // What it waits for may not be known yet: it is shown rather than passed over.
+  if (own === undefined) return status !== 'paused' || hasMessages || waits.value?.hasMore !== false;
+  return own.some(({ kind }) => kind === 'question' || kind === 'doubt' || hasMessages);
+}
+
 export function RunsPage(): JSX.Element {
-  const { view, request } = readFilter();
-  const { runs, hasMore, isLoaded, problem, loadMore, reload } = useRuns(request);
+  const filter = readFilter(readParam);
+  const isAttention = filter.view === 'attention' && filter.statuses.length === 0;
+  const { runs, hasMore, isLoaded, problem, loadMore, reload } = useRuns(requestOf(filter));
+  const [selection, setSelection] = useState(nothingChosen);
   const byRun = waitsByRun.value;
-  const text = (readParam('q') ?? '').toLowerCase();
+  const text = readParam('q') ?? '';
   const known = overviews.value;
   useEffect(() => {
-    if (view === 'attention') for (const run of runs) if (run.status === 'failed') wantOverview(run);
-  }, [runs, view]);
+    if (isAttention) for (const run of runs) if (run.status === 'failed') wantOverview(run);
+  }, [runs, isAttention]);
   const shown = useMemo(
-    () =>
-      runs.filter(({ runId, status, hasMessages }) => {
-        if (text !== '' && !runId.toLowerCase().includes(text)) return false;
-        if (view !== 'attention') return true;
-        if (status === 'failed') return known.get(runId)?.succeededIn === undefined;
-        const own = byRun.get(runId);
-        // What it waits for may not be known yet: it is shown rather than passed over.
-        if (own === undefined) return status !== 'paused' || hasMessages || waits.value?.hasMore !== false;
-        return own.some(({ kind }) => kind === 'question' || kind === 'doubt' || hasMessages);
-      }),
-    [runs, text, view, known, byRun],
+    () => runs.filter((run) => (text === '' || isFound(run, text)) && (!isAttention || needsAttention(run))),
+    [runs, text, isAttention, known, byRun],
   );
   // A search goes through all runs, not only those that were scrolled to.
   useEffect(() => {
     if (shown.length < 40 && hasMore) loadMore();
   });
-  const isFiltered = view !== 'all' || ['q', 'graph', 'label', 'since'].some((name) => readParam(name) !== undefined);
+  const mayChoose = may('admin');
+  const choose = (runId: string, isChosen: boolean): void => {
+    const ids = new Set(selection.ids);
+    if (isChosen) ids.add(runId);
+    else ids.delete(runId);
+    setSelection({ ids, isAll: false });
+  };
+  const areAllChosen = shown.length > 0 && shown.every(({ runId }) => selection.ids.has(runId));
   return (
     <div class="page">
       <header class="page-head">
@@ -223,20 +150,45 @@ export function RunsPage(): JSX.Element {
           Start a run
         </a>
       </header>
-      <RunFilters view={view} runs={runs} />
+      <RunFilters filter={filter} runs={runs} isNarrow={isNarrow.value} />
       {problem !== undefined && problem.status !== 0 && <Trouble problem={problem} onRetry={reload} />}
       {!isLoaded && problem === undefined && <Awaited lines={6} />}
-      {isLoaded && shown.length === 0 && !hasMore && <NoRuns isFiltered={isFiltered} />}
+      {isLoaded && shown.length === 0 && !hasMore && <NoRuns isFiltered={isFiltered(filter)} />}
+      {mayChoose && (selection.ids.size > 0 || readParam('bulk') !== undefined) && (
+        <SelectionBar
+          filter={filter}
+          isFiltered={isFiltered(filter) && text === '' && !isAttention}
+          runs={shown}
+          hasMore={hasMore}
+          selection={selection}
+          onChange={setSelection}
+          onDone={reload}
+        />
+      )}
       {shown.length > 0 && (
         <div class="run-list">
-          <div class="run-row head" aria-hidden="true">
-            <span />
-            <span>Run</span>
-            <span>Now</span>
-            <span class="graph">Graph</span>
-            <span class="number spent">Spent</span>
-            <span class="number steps">Steps</span>
-            <span class="number">Started</span>
+          <div class="run-line head">
+            {mayChoose && (
+              <label class="chooser">
+                <input
+                  type="checkbox"
+                  checked={areAllChosen}
+                  aria-label="Select all that are listed"
+                  onChange={() =>
+                    setSelection({ ids: new Set(areAllChosen ? [] : shown.map(({ runId }) => runId)), isAll: false })
+                  }
+                />
+              </label>
+            )}
+            <div class="run-row head" aria-hidden="true">
+              <span />
+              <span>Run</span>
+              <span>Now</span>
+              <span class="graph">Graph</span>
+              <span class="number spent">Spent</span>
+              <span class="number steps">Steps</span>
+              <span class="number">Started</span>
+            </div>
           </div>
           <VirtualList
             items={shown}
@@ -248,7 +200,9 @@ export function RunsPage(): JSX.Element {
             {(run) => (
               <Row
                 run={run}
-                words={runWords(run, byRun.get(run.runId) ?? [], now.value, known.get(run.runId)?.succeededIn)}
+                words={runWords(run, byRun.get(run.runId) ?? [], now.value, known.get(run.runId))}
+                isChosen={selection.ids.has(run.runId)}
+                {...(mayChoose && { onChoose: (isChosen: boolean) => choose(run.runId, isChosen) })}
               />
             )}
           </VirtualList>

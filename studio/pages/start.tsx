@@ -2,10 +2,11 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { encode, may, placeOf, post, type Problem } from '../data/api.ts';
+import { defaultsOf, isComplete } from '../data/form-values.ts';
 import { useLoaded } from '../data/query.ts';
 import type { Checkpoint, JsonSchema } from '../data/types.ts';
 import { Awaited, Copy, Empty, Trouble } from '../parts/common.tsx';
-import { defaultsOf, Field, isComplete, JsonInput } from '../parts/form.tsx';
+import { Field, JsonInput } from '../parts/form.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { goTo, linkTo, linkToRun, readParam } from '../url.ts';
 import { command, countOf } from '../words.ts';

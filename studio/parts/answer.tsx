@@ -1,13 +1,16 @@
 /** An open question, and its answer in place. The same card stands in the inbox and on the page of its run. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { ask, encode, may, placeOf, post, type Problem } from '../data/api.ts';
+import { ask, encode, may, me, placeOf, post, type Problem } from '../data/api.ts';
+import { faultsIn } from '../data/form-faults.ts';
+import { typeOf } from '../data/form-values.ts';
 import { useLoaded } from '../data/query.ts';
 import type { JsonSchema, Preview, Question, Story, Wait } from '../data/types.ts';
 import { linkToRun } from '../url.ts';
-import { choiceOf, command, doubtQuestion, inline, nodeName, timeOf, waitWords } from '../words.ts';
+import { choiceOf, command, doubtQuestion, inline, nodeName, othersWords, timeOf, waitWords } from '../words.ts';
+import { Approval, promptOf, proposalOf } from './approval.tsx';
 import { announced, Copy, now, Trouble, When } from './common.tsx';
-import { Field, isComplete, JsonInput } from './form.tsx';
+import { Field, JsonInput } from './form.tsx';
 import { Mark } from './icons.tsx';
 import { PreviewRows } from './preview.tsx';
 import { LongText } from './value.tsx';
@@ -27,6 +30,7 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
   const [decision, setDecision] = useState<Decision>();
   const { tone, text } = waitWords(wait, now.value);
   const isDoubt = wait.kind === 'doubt';
+  const whose = othersWords(wait, me.value);
   const answer = (value: unknown): void => {
     setBusy(true);
     setProblem(undefined);
@@ -70,7 +74,7 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
           </span>
         </div>
         <h2 class="question">
-          <LongText text={isDoubt ? doubtQuestion(wait) : (wait.prompt ?? wait.name)} max={600} />
+          <LongText text={isDoubt ? doubtQuestion(wait) : questionOf(wait)} max={600} />
         </h2>
         {isDoubt && <DoubtFacts wait={wait} />}
         {closed !== undefined ? (
@@ -86,6 +90,8 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
             <Mark tone="completed" />
             <span class="foreign">{`Answered: ${inline(recorded)}`}</span>
           </p>
+        ) : whose !== undefined ? (
+          <p class="quiet small foreign">{whose}</p>
         ) : may('answer') ? (
           isDoubt ? (
             <DoubtAnswers wait={wait} isBusy={isBusy} answer={answer} decision={decision} onDecide={setDecision} />
@@ -110,6 +116,9 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
     </article>
   );
 }
+
+const questionOf = (wait: Wait): string =>
+  proposalOf(wait) === undefined ? (wait.prompt ?? wait.name) : promptOf(wait);
 
 /** Whether somebody else, or another tab, answered first. */
 const isClosed = ({ code }: Problem): boolean => code === 'WAIT_CLOSED' || code === 'WAIT_NOT_FOUND';
@@ -136,8 +145,10 @@ interface AnswersProps {
   readonly answer: (value: unknown) => void;
 }
 
-/** Up to four choices are buttons; else the form of the schema, or a line of text. */
+/** What may be approved is a table; up to four choices are buttons; else the form of the schema, or a line of text. */
 function Answers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
+  const proposal = proposalOf(wait);
+  if (proposal !== undefined) return <Approval wait={wait} proposal={proposal} isBusy={isBusy} answer={answer} />;
   const { choices = [], schema = { type: 'string' }, matching } = wait;
   const isOpen = choices.length === 0 || matching === 'open';
   const areMany = choices.length > 4;
@@ -179,22 +190,43 @@ export function AnswerForm({
   answer,
 }: Omit<AnswersProps, 'wait'> & { readonly schema: JsonSchema }): JSX.Element {
   const [value, setValue] = useState<unknown>();
+  const [isTried, setTried] = useState(false);
+  const faults = faultsIn(schema, value);
   return (
     <form
       class="stack"
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (value !== undefined) answer(value);
+        setTried(true);
+        if (faults.size === 0) answer(value);
+        else focusFault(event.currentTarget);
       }}
     >
-      <Field schema={schema} name="Answer" value={value} onChange={setValue} />
+      <Field
+        schema={schema}
+        value={value}
+        onChange={setValue}
+        {...(typeOf(schema) !== 'object' && { name: 'Answer' })}
+        {...(isTried && { faults })}
+      />
+      {isTried && faults.size > 0 && (
+        <p class="small toned" data-tone="failed" role="alert">
+          {faults.size === 1 ? 'One field is not right yet.' : `${faults.size} fields are not right yet.`}
+        </p>
+      )}
       <div>
-        <button type="submit" class="button primary" disabled={isBusy || !isComplete(schema, value)}>
+        <button type="submit" class="button primary" disabled={isBusy}>
           Answer
         </button>
       </div>
     </form>
   );
+}
+
+/** Goes to the first field that is not right, once it is marked. */
+function focusFault(form: HTMLFormElement): void {
+  requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid=true]')?.focus());
 }
 
 function DoubtFacts({ wait }: { readonly wait: Wait }): JSX.Element {

@@ -25,6 +25,20 @@ export function When({ at, form = 'age' }: { readonly at: number; readonly form?
   );
 }
 
+/** Letters of a long id that are always seen: its end tells it from others. */
+const idEnd = 8;
+
+/** The id of a run. One that is too long for its place is cut in its middle. */
+export function RunName({ id }: { readonly id: string }): JSX.Element {
+  const split = id.length > 2 * idEnd ? id.length - idEnd : id.length;
+  return (
+    <span class="run-name" title={id}>
+      <span class="cut">{id.slice(0, split)}</span>
+      {split < id.length && <span class="end">{id.slice(split)}</span>}
+    </span>
+  );
+}
+
 /** A text to copy, such as a command; whole, and never cut. */
 export function Copy({ text, label }: { readonly text: string; readonly label?: string }): JSX.Element {
   const [isCopied, setCopied] = useState(false);
@@ -76,10 +90,14 @@ export function Trouble({
 export function Empty({
   title,
   children,
+  isPage = false,
 }: {
   readonly title: string;
   readonly children: ComponentChildren;
+  /** Whether the page is nothing else. */
+  readonly isPage?: boolean;
 }): JSX.Element {
+  const Title = isPage ? 'h1' : 'h2';
   return (
     <div class="empty">
       <svg
@@ -95,7 +113,7 @@ export function Empty({
         <ellipse cx="28" cy="22" rx="14" ry="5.500" />
         <ellipse cx="28" cy="9.500" rx="8" ry="4.500" stroke-dasharray="3 3" />
       </svg>
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       {children}
     </div>
   );

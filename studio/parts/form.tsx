@@ -1,7 +1,11 @@
 /** Forms made from JSON Schemas: a field for each property that has a simple type, and JSON for what has none. */
 import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
+import { pointerTo, type Faults } from '../data/form-faults.ts';
+import { isLongText, typeOf } from '../data/form-values.ts';
 import type { JsonSchema } from '../data/types.ts';
+import { FileField } from './file-field.tsx';
+import { Icon } from './icons.tsx';
 
 export interface FieldProps {
   readonly schema: JsonSchema;
@@ -9,56 +13,78 @@ export interface FieldProps {
   readonly onChange: (value: unknown) => void;
   readonly name?: string;
   readonly isRequired?: boolean;
-}
-
-const typeOf = ({ type, properties, enum: values }: JsonSchema): string => {
-  if (values !== undefined && values.every((value) => typeof value !== 'object')) return 'choice';
-  if (properties !== undefined) return 'object';
-  const [first = 'json'] = typeof type === 'string' ? [type] : (type ?? []).filter((one) => one !== 'null');
-  return ['string', 'number', 'integer', 'boolean'].includes(first) ? first : 'json';
-};
-
-/** What a form begins with: defaults of the schema. */
-export function defaultsOf(schema: JsonSchema | undefined): unknown {
-  if (schema === undefined) return undefined;
-  if (schema.default !== undefined) return schema.default;
-  if (schema.properties === undefined) return undefined;
-  const entries = Object.entries(schema.properties).flatMap(([key, inner]) => {
-    const value = defaultsOf(inner);
-    return value === undefined ? [] : [[key, value] as const];
-  });
-  return Object.fromEntries(entries);
-}
-
-/** Whether every required part has a value. The server holds the whole against the schema. */
-export function isComplete(schema: JsonSchema | undefined, value: unknown): boolean {
-  if (schema?.properties === undefined) return schema === undefined || value !== undefined;
-  const parts = (value ?? {}) as Readonly<Record<string, unknown>>;
-  return Object.entries(schema.properties).every(([key, inner]) =>
-    schema.required?.includes(key) === true && inner.default === undefined ? isComplete(inner, parts[key]) : true,
-  );
+  /** What it is called where its name is not seen beside it. */
+  readonly label?: string;
+  /** What is wrong, by places; each is said beside its field. */
+  readonly faults?: Faults;
+  /** Where this value is in the whole. */
+  readonly place?: string;
 }
 
 export function Field(props: FieldProps): JSX.Element {
-  const { schema, name, isRequired = false } = props;
+  const { schema, name, isRequired = false, faults, place = '' } = props;
   const id = useId();
   const type = typeOf(schema);
   if (type === 'object') return <Fields {...props} />;
+  const fault = faults?.get(place);
   return (
-    <div class="form-field">
+    <div class={`form-field${fault === undefined ? '' : ' faulty'}`}>
       {name !== undefined && (
         <label for={id} class="foreign">
           {schema.title ?? name}
           {isRequired && <span class="quiet"> · required</span>}
         </label>
       )}
-      <Input {...props} id={id} type={type} />
+      {type === 'list' ? <ListField {...props} /> : <Input {...props} id={id} type={type} />}
       {schema.description !== undefined && <p class="quiet tiny foreign">{schema.description}</p>}
+      {fault !== undefined && (
+        <p class="tiny toned" data-tone="failed" id={`${id}-fault`}>
+          {fault}
+        </p>
+      )}
     </div>
   );
 }
 
-function Fields({ schema, value, onChange, name }: FieldProps): JSX.Element {
+/** A field for each item, one more, one less. */
+function ListField({ schema, value, onChange, name = 'item', faults, place = '' }: FieldProps): JSX.Element {
+  const items = Array.isArray(value) ? (value as readonly unknown[]) : [];
+  const { items: inner = {} } = schema;
+  return (
+    <ul class="list-field" aria-label={name}>
+      {items.map((item, index) => (
+        <li class="row" key={index}>
+          <div class="grow">
+            <Field
+              schema={inner}
+              value={item ?? undefined}
+              onChange={(next) => onChange(items.map((one, at) => (at === index ? (next ?? null) : one)))}
+              label={`${name} ${index + 1}`}
+              {...(faults !== undefined && { faults })}
+              place={pointerTo(place, index)}
+            />
+          </div>
+          <button
+            type="button"
+            class="button bare icon"
+            aria-label={`Remove ${name} ${index + 1}`}
+            onClick={() => onChange(items.filter((_, at) => at !== index))}
+          >
+            <Icon name="close" size={14} />
+          </button>
+        </li>
+      ))}
+      <li>
+        <button type="button" class="button" onClick={() => onChange([...items, null])}>
+          <Icon name="plus" size={14} />
+          {`Add to ${name}`}
+        </button>
+      </li>
+    </ul>
+  );
+}
+
+function Fields({ schema, value, onChange, name, faults, place = '' }: FieldProps): JSX.Element {
   const parts = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
   const fields = Object.entries(schema.properties ?? {}).map(([key, inner]) => (
     <Field
@@ -67,6 +93,8 @@ function Fields({ schema, value, onChange, name }: FieldProps): JSX.Element {
       schema={inner}
       value={parts[key]}
       isRequired={schema.required?.includes(key) === true && inner.default === undefined}
+      {...(faults !== undefined && { faults })}
+      place={pointerTo(place, key)}
       onChange={(next) => {
         const { [key]: _old, ...rest } = parts;
         onChange(next === undefined ? rest : { ...rest, [key]: next });
@@ -82,6 +110,9 @@ function Fields({ schema, value, onChange, name }: FieldProps): JSX.Element {
   );
 }
 
+/** Keyboards of phones for formats. */
+const keyboards = { email: 'email', uri: 'url' } as const;
+
 function Input({
   schema,
   value,
@@ -89,8 +120,17 @@ function Input({
   type,
   id,
   name = 'value',
+  label = name,
+  faults,
+  place = '',
 }: FieldProps & { readonly id: string; readonly type: string }): JSX.Element {
-  const common = { id, 'aria-label': name };
+  const isFaulty = faults?.has(place) === true;
+  const common = {
+    id,
+    'aria-label': label,
+    ...(isFaulty && { 'aria-invalid': true, 'aria-describedby': `${id}-fault` }),
+  };
+  if (type === 'file') return <FileField {...common} schema={schema} value={value} onChange={onChange} />;
   if (type === 'choice')
     return (
       <select
@@ -134,11 +174,21 @@ function Input({
   const text = typeof value === 'string' ? value : '';
   const change = ({ currentTarget }: { readonly currentTarget: HTMLInputElement | HTMLTextAreaElement }): void =>
     onChange(currentTarget.value === '' ? undefined : currentTarget.value);
-  const isLong = (schema.maxLength ?? 0) > 300 || text.length > 80 || text.includes('\n');
-  return isLong ? (
-    <textarea {...common} class="field" dir="auto" value={text} onInput={change} />
-  ) : (
-    <input {...common} class="field" dir="auto" value={text} onInput={change} autocomplete="off" />
+  const { format } = schema;
+  if (format === 'date' || format === 'time')
+    return <input {...common} class="field" type={format} value={text} onInput={change} />;
+  if (isLongText(schema, text)) return <textarea {...common} class="field" dir="auto" value={text} onInput={change} />;
+  const inputMode = keyboards[format as keyof typeof keyboards] ?? 'text';
+  return (
+    <input
+      {...common}
+      class="field"
+      dir="auto"
+      value={text}
+      onInput={change}
+      autocomplete="off"
+      inputMode={inputMode}
+    />
   );
 }
 

@@ -8,6 +8,7 @@ const predictions: Readonly<Record<string, { readonly text: string; readonly ton
   'in doubt': { text: 'in doubt', tone: 'doubt', rank: 1 },
   fails: { text: 'fails', tone: 'failed', rank: 1 },
   'runs again': { text: 'runs again', tone: 'running', rank: 2 },
+  refused: { text: 'is refused', tone: 'doubt', rank: 1 },
   runs: { text: 'runs', tone: 'running', rank: 2 },
   asks: { text: 'asks', tone: 'waiting', rank: 3 },
   unknown: { text: 'open', tone: 'queued', rank: 4 },

@@ -8,7 +8,7 @@ const studio = new StudioServer();
 let isThere = false;
 beforeAll(async () => {
   isThere = await studio.open({ CHAT_PAUSE_MS: '150' });
-}, 60_000);
+}, 240_000);
 afterAll(() => studio.close());
 
 async function say(page: Page, text: string): Promise<void> {
@@ -109,4 +109,4 @@ test('P6 what a page makes of the stream of a chat is what a page reads that is 
     ]);
   expect(plain(chat)).toEqual(plain(cold));
   expect(chat.messages).toHaveLength(6);
-}, 60_000);
+}, 240_000);

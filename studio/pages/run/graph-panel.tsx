@@ -55,6 +55,47 @@ function showWhatMatters(box: HTMLElement | null): void {
   box.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
 }
 
+/** A graph is one stop of the tab key: the node that is picked, or else the first. */
+function keepOneStop(box: HTMLElement | null): void {
+  const links = [...(box?.querySelectorAll<SVGAElement>('a') ?? [])];
+  const stop = links.find((link) => link.querySelector('.selected') !== null) ?? links[0];
+  for (const link of links) link.setAttribute('tabindex', link === stop ? '0' : '-1');
+}
+
+const directions: Readonly<Record<string, readonly [x: number, y: number]>> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
+
+/** Arrow keys go to the nearest node in their direction. */
+function moveInPicture(event: KeyboardEvent): void {
+  const direction = directions[event.key];
+  const from = (event.target as Element).closest('a');
+  if (direction === undefined || from === null) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const centre = (element: Element): readonly [number, number] => {
+    const { left, top, width, height } = element.getBoundingClientRect();
+    return [left + width / 2, top + height / 2];
+  };
+  const [x, y] = centre(from);
+  const [dx, dy] = direction;
+  let best: { readonly link: SVGAElement; readonly far: number } | undefined;
+  for (const link of from.closest('.picture-box')?.querySelectorAll<SVGAElement>('svg a') ?? []) {
+    const [toX, toY] = centre(link);
+    const along = (toX - x) * dx + (toY - y) * dy;
+    // What lies aside counts more, so that a column is walked before its neighbour.
+    const far = along + 2 * Math.abs((toX - x) * dy + (toY - y) * dx);
+    if (along > 1 && (best === undefined || far < best.far)) best = { link, far };
+  }
+  if (best === undefined) return;
+  from.setAttribute('tabindex', '-1');
+  best.link.setAttribute('tabindex', '0');
+  best.link.focus();
+}
+
 export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element {
   const [isList, setList] = useState(false);
   const { structure, runId } = moment;
@@ -72,6 +113,7 @@ export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element
   const box = useRef<HTMLDivElement>(null);
   const isReady = shown !== undefined && moment.checkpoint !== undefined;
   useLayoutEffect(() => showWhatMatters(box.current), [isReady, runId, unfolded, prefix, isList]);
+  useLayoutEffect(() => keepOneStop(box.current));
   const showsList = isList || readParam('list') === '1';
   return (
     <section class="card graph-panel" aria-label="Graph">
@@ -98,7 +140,7 @@ export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element
       ) : showsList ? (
         <NodeList structure={shown} nodes={nodes} link={link} />
       ) : (
-        <div class="picture-box" tabIndex={-1} ref={box}>
+        <div class="picture-box" tabIndex={-1} ref={box} onKeyDown={moveInPicture}>
           <Picture
             structure={shown}
             nodes={nodes}

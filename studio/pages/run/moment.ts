@@ -5,6 +5,7 @@ import type { Followed } from '../../data/follow.ts';
 import { useLoaded } from '../../data/query.ts';
 import type { Change, Checkpoint, Log, Standing, Story, Structure, Visit } from '../../data/types.ts';
 import { goTo, linkWith, readNumber } from '../../url.ts';
+import { entriesMax } from './story-lines.ts';
 
 /** A run at a moment, and what the moment is. */
 export interface Moment {
@@ -25,7 +26,6 @@ export interface Moment {
 
 /** Entries of a story that are shown at first, and how many more at a time. */
 const entriesFirst = 100;
-export const entriesMax = 500;
 /** A history of more checkpoints is long: its story is requested when one rests at a moment. */
 export const longHead = 1_000;
 export const restMs = 250;

@@ -7,7 +7,8 @@ import { Mark } from '../../parts/icons.tsx';
 import { Changes, Inline, LongText } from '../../parts/value.tsx';
 import { linkToRun, linkWith } from '../../url.ts';
 import { cost, count, countOf, duration, nodeName, shortStep, type Tone } from '../../words.ts';
-import { entriesMax, type Moment } from './moment.ts';
+import type { Moment } from './moment.ts';
+import { earlierEntries, eventLine, stepWords, toneOf } from './story-lines.ts';
 
 /** Entries in view at first: each is of several lines. */
 const shownMax = 40;
@@ -21,15 +22,14 @@ export function StoryPanel({ moment }: { readonly moment: Moment }): JSX.Element
   );
   if (story === undefined) return <Awaited lines={6} />;
   // The end of a long story is read first: what is going on, and how it ended.
-  const hidden = Math.max(0, entries.length - shown);
-  const earlier = hidden + (story.earlier ?? 0);
+  const { hidden, earlier, isShownHere } = earlierEntries(entries.length, shown, story.earlier);
   const showMore = (): void => {
     setShown(shown + 2 * shownMax);
     if (shown + 2 * shownMax > entries.length && (story.earlier ?? 0) > 0) moment.showEarlier();
   };
   return (
     <ol class="story" aria-label="What happened">
-      {hidden > 0 || (earlier > 0 && entries.length < entriesMax) ? (
+      {isShownHere ? (
         <li class="more">
           <button type="button" class="link" onClick={showMore}>
             {`${count(earlier)} earlier: show`}
@@ -96,48 +96,9 @@ function Entry({ tone, at, story, title, facts = [], isSmall = false, children }
   );
 }
 
-const eventWords: Readonly<Record<RunEvent['kind'], readonly [string, Tone]>> = {
-  start: ['The run began', 'idle'],
-  fork: ['The run was forked', 'idle'],
-  resume: ['The run went on', 'idle'],
-  pause: ['The run waits', 'sleeping'],
-  cancel: ['The run was cancelled', 'cancelled'],
-  end: ['The run ended', 'idle'],
-  fold: ['What came before was pruned', 'idle'],
-};
-
 function EventEntry({ event, story }: { readonly event: RunEvent; readonly story: Story }): JSX.Element {
-  const { kind, by, status, from } = event;
-  const [words, tone] = eventWords[kind];
-  const ends: Readonly<Record<string, Tone>> = { completed: 'completed', failed: 'failed', cancelled: 'cancelled' };
-  const more = [
-    ...(kind === 'end' && status !== undefined ? [`: ${status}`] : []),
-    ...(by === undefined ? [] : [` by ${by}`]),
-    ...(from === undefined ? [] : [` from ${from.runId}@${from.seq}`]),
-  ];
-  return (
-    <Entry
-      isSmall
-      tone={(kind === 'end' && ends[status ?? '']) || tone}
-      at={event}
-      story={story}
-      title={`${words}${more.join('')}`}
-    />
-  );
-}
-
-function toneOf({ status, questions, isUnfinished }: Visit): Tone {
-  const open = questions.filter(({ closedAt }) => closedAt === undefined);
-  if (isUnfinished !== true && open.some(({ kind }) => kind === 'doubt')) return 'doubt';
-  if (status === 'waiting') return open.some(({ kind }) => kind === 'question') ? 'waiting' : 'sleeping';
-  const tones: Readonly<Record<string, Tone>> = {
-    started: 'running',
-    completed: 'completed',
-    failed: 'failed',
-    skipped: 'skipped',
-    cancelled: 'cancelled',
-  };
-  return isUnfinished === true ? 'cancelled' : (tones[status] ?? 'idle');
+  const { title, tone } = eventLine(event);
+  return <Entry isSmall tone={tone} at={event} story={story} title={title} />;
 }
 
 function VisitEntry({ visit, story }: { readonly visit: Visit; readonly story: Story }): JSX.Element {
@@ -185,7 +146,14 @@ function VisitEntry({ visit, story }: { readonly visit: Visit; readonly story: S
         <p class="small quiet foreign">{`attempt ${attempt}${step === undefined ? '' : ` of ${shortStep(step)}`} failed${tried === undefined ? '' : `: ${tried.message}`}`}</p>
       ))}
       {(visit.repeats?.length ?? 0) > 0 && <p class="small quiet">begun again after its process was gone</p>}
-      {steps.length > 1 && <p class="small quiet foreign">{stepWords(steps)}</p>}
+      {steps.length > 1 && (
+        <p class="small quiet foreign">
+          {stepWords(steps)}{' '}
+          <a class="linked" href={linkWith({ tab: 'spans', find: path.join('/') })}>
+            show them
+          </a>
+        </p>
+      )}
       {questions.map((question) => (
         <QuestionLine key={`${question.seq} ${question.name}`} question={question} />
       ))}
@@ -211,15 +179,6 @@ function VisitEntry({ visit, story }: { readonly visit: Visit; readonly story: S
       ))}
     </Entry>
   );
-}
-
-function stepWords(steps: Visit['steps']): string {
-  const counts = new Map<string, number>();
-  for (const { step, status } of steps) {
-    const name = `${shortStep(step)}${status === 'failed' ? ' failed' : ''}`;
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return [...counts].map(([name, times]) => (times === 1 ? name : `${name} ×${times}`)).join(', ');
 }
 
 function QuestionLine({ question }: { readonly question: Question }): JSX.Element {
