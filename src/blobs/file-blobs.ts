@@ -10,13 +10,13 @@ import { unpackedBytesMax } from '../state/values/packed-size.ts';
 // File operations of the blob store. A file is complete and durable before it has its name.
 
 /** Loaded on first use, so that programs that never need it start faster. */
-export const files = (): Promise<typeof FileCalls> => import('node:fs/promises');
+const files = (): Promise<typeof FileCalls> => import('node:fs/promises');
 
 /** Counter that tells this process's partial files apart. */
 let parts = 0;
 
 /** Writes a temporary file, syncs it, renames it, and syncs the folders. So a file with this name is always complete. */
-export async function writeDurably(path: string, bytes: Uint8Array, nowMs: number): Promise<void> {
+async function writeDurably(path: string, bytes: Uint8Array, nowMs: number): Promise<void> {
   const { mkdir, open, rename, rm } = await files();
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -56,7 +56,7 @@ async function syncFolder(path: string): Promise<void> {
  * Whether there is a file of this size (of any size by default). If so, its age is reset, so that a clean-up spares it for whoever
  * has just put it.
  */
-export async function makeYoung(path: string, sizeBytes: number | undefined, nowMs: number): Promise<boolean> {
+async function makeYoung(path: string, sizeBytes: number | undefined, nowMs: number): Promise<boolean> {
   const { stat, utimes } = await files();
   try {
     if (sizeBytes !== undefined && (await stat(path)).size !== sizeBytes) return false;
@@ -69,7 +69,7 @@ export async function makeYoung(path: string, sizeBytes: number | undefined, now
 }
 
 /** When a file was put or touched last, in epoch ms; undefined if it does not exist. */
-export async function youngAt(path: string): Promise<number | undefined> {
+async function youngAt(path: string): Promise<number | undefined> {
   try {
     return (await (await files()).stat(path)).mtimeMs;
   } catch (error) {
@@ -79,13 +79,13 @@ export async function youngAt(path: string): Promise<number | undefined> {
 }
 
 /** Suffix of a file that is being removed. */
-export const goneSuffix = '.gone';
+const goneSuffix = '.gone';
 
 /**
  * Removes a file unless it was put or touched since `before`. The file is first renamed and then checked again. Whoever puts the same bytes
  * meanwhile either finds no file and writes a new one, or has touched it, and then it is renamed back.
  */
-export async function removeOld(path: string, before: number): Promise<boolean> {
+async function removeOld(path: string, before: number): Promise<boolean> {
   const { rename, rm } = await files();
   const at = await youngAt(path);
   if (at === undefined || at >= before) return false;
@@ -101,7 +101,7 @@ export async function removeOld(path: string, before: number): Promise<boolean> 
 }
 
 /** The sorted names in a folder; empty if it does not exist. */
-export async function listFolder(path: string): Promise<string[]> {
+async function listFolder(path: string): Promise<string[]> {
   try {
     return (await (await files()).readdir(path)).sort();
   } catch (error) {
@@ -111,11 +111,11 @@ export async function listFolder(path: string): Promise<string[]> {
 }
 
 /** The code of a file system error. */
-export function fileCode(error: unknown): string {
+function fileCode(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-export function isMissing(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   return fileCode(error) === 'ENOENT' || fileCode(error) === 'ENOTDIR';
 }
 
@@ -127,7 +127,7 @@ const pageSize = 1_000;
 const abandonedMs = 24 * 3_600_000;
 
 /** @param suffix - suffix of compressed files */
-export async function sweepFolder(
+async function sweepFolder(
   folder: string,
   suffix: string,
   nowMs: number,

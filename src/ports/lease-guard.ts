@@ -17,13 +17,25 @@ export interface GuardedClaim {
   release(): void;
 }
 
+/** A node that held the event loop. */
+export interface BlockedLoop {
+  readonly graphId: string;
+  readonly runId: string;
+  readonly node: string;
+  readonly heldMs: number;
+  /** Whether nobody was told of this node before. */
+  readonly isNew: boolean;
+}
+
 export interface LeaseGuard {
   /** Gets ready at once. A guard that is not told to waits until claims have been held for a while, as most short programs end before. */
   start(): void;
   /** @param monotonicMs - when the claim was requested */
   hold(claim: Claim, monotonicMs: number): GuardedClaim;
-  /** Notes which node begins: if the event loop is blocked next, it is named. */
-  begins(graphId: string, runId: string, path: readonly string[]): void;
+  /** Notes which node begins: if the event loop is blocked next, it is named. @param monotonicMs - now */
+  begins(graphId: string, runId: string, path: readonly string[], monotonicMs: number): void;
+  /** Tells of each node that held the event loop for over a second. @param told - returns whether it logged it; if not, the guard warns */
+  tell(told: (blocked: BlockedLoop) => boolean): void;
   /** Call when the engine is closed. */
   close(): void;
 }

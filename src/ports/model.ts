@@ -11,7 +11,7 @@ import type {
   ModelUsage,
   RerankCall,
   RerankResponse,
-} from '../graph/contracts/contracts.ts';
+} from '../graph/contracts/model-messages.ts';
 
 /** A call together with its key, signal and listener. */
 export interface ModelRequest extends ModelCall {
@@ -20,10 +20,27 @@ export interface ModelRequest extends ModelCall {
   readonly signal: AbortSignal;
   /** Called with each piece of the answer as it arrives. If absent, the answer is requested in one piece. */
   readonly onDelta?: (delta: ModelDelta) => void;
+  /** Waits for a place of the provider's limit over all workers. Absent, or without a place: such limits are not used here. */
+  readonly enter?: EnterProvider;
 }
 
-export type EmbedRequest = EmbedCall & Pick<ModelRequest, 'idempotencyKey' | 'signal'>;
-export type RerankRequest = RerankCall & Pick<ModelRequest, 'idempotencyKey' | 'signal'>;
+/** A place at a provider that all workers share. */
+export interface ProviderPlace {
+  /** Gives it back. @param tokens - what the call used; if undefined, what was reserved */
+  leave(tokens?: number): void;
+  /** The provider wants no call for this long. */
+  hold(forMs: number): void;
+}
+
+/** @param provider - the part of a model's name before the colon. @param tokens - what the call uses, as far as is known */
+export type EnterProvider = (
+  provider: string,
+  tokens: number,
+  signal: AbortSignal,
+) => Promise<ProviderPlace | undefined>;
+
+export type EmbedRequest = EmbedCall & Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>;
+export type RerankRequest = RerankCall & Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>;
 
 /** Answers model calls. */
 export interface Models {

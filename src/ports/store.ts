@@ -1,8 +1,10 @@
 /** The store port: everything the engine needs of a database. It handles bytes and indexes only; all logic is above it (S1). */
-
 import type { RunStatus } from '../state/tree.ts';
 import type { BlobStore } from './blobs.ts';
+import type { LimitStore } from './limits.ts';
+import type { Backlog, CodeCount, OpenCounts } from './run-counts.ts';
 import type { LiveFeed } from './live-feed.ts';
+import type { EndedRuns, Remembrance, Removals } from './removals.ts';
 import type { RunSchedule, Schedule } from './schedule.ts';
 
 /**
@@ -37,6 +39,8 @@ export interface RunRow extends RunKey {
   readonly key: string;
   readonly graphId: string;
   readonly graphHash: string;
+  /** The code that the run goes on under, opaque to the store; absent: its hash. Empty: any code will do. */
+  readonly code?: string;
   readonly status: StoredStatus;
   /** Seq of the newest checkpoint. */
   readonly head: number;
@@ -56,7 +60,10 @@ export interface RunRow extends RunKey {
    * in the statement that grants that.
    */
   readonly deaths: number;
-  /** The same since a commit last released its claim, which says that it came to rest, whatever its head was. */
+  /**
+   * The same since it last came to rest, whatever its head was: since a commit released its claim, and since it was claimed while it was
+   * paused.
+   */
   readonly deathsSinceRest: number;
   /** Whether there are messages that no commit has taken yet. */
   readonly hasMessages: boolean;
@@ -70,7 +77,7 @@ export interface RunRow extends RunKey {
   readonly prunedBelow: number;
   readonly schedule: RunSchedule;
   /** Who could not go on with the run from its head; absent if nobody said so. */
-  readonly refusals?: readonly Refusal[];
+  readonly refusals?: readonly WorkerMismatch[];
   /**
    * True if the store has found that the row is not as it was written. Only listings give such rows; what else reads or claims the run is
    * STORE_CORRUPT.
@@ -104,6 +111,7 @@ export interface Admission extends RunKey {
   readonly key: string;
   readonly graphId: string;
   readonly graphHash: string;
+  readonly code?: string;
   readonly status: StoredStatus;
   readonly meta: Uint8Array;
   readonly parent?: { readonly runId: string; readonly seq: number };
@@ -115,6 +123,8 @@ export interface Admission extends RunKey {
   readonly schedule?: Schedule;
   /** If set, the new run is claimed in the same write, whether or not it is due. */
   readonly claim?: { readonly workerId: string; readonly leaseMs: number };
+  /** Whether a run of this id that was removed comes back with it, as an import brings one. It is forgotten then that it was removed. */
+  readonly revives?: boolean;
   readonly durability: Durability;
 }
 
@@ -158,7 +168,8 @@ export interface ClaimRequest extends RunKey {
 
 /** The claim, or who holds the run and for how long. */
 export type ClaimReply =
-  GrantedClaim | { readonly claim?: undefined; readonly owner: string; readonly remainingMs: number };
+  | GrantedClaim
+  | { readonly claim?: undefined; readonly owner: string; readonly remainingMs: number };
 
 /** A granted claim, and the run's row at that moment. */
 export interface GrantedClaim {
@@ -168,14 +179,15 @@ export interface GrantedClaim {
 
 /** What became of a claim that was to be renewed: it holds on, or another was granted since (`current` is its token, 0 without a run). */
 export type Renewal =
-  { readonly isHeld: true; readonly hasMessages: boolean } | { readonly isHeld: false; readonly current: number };
+  | { readonly isHeld: true; readonly hasMessages: boolean }
+  | { readonly isHeld: false; readonly current: number };
 
 /** What a worker says of itself, now and then. */
 export interface WorkerBeat {
   readonly tenant: string;
   readonly workerId: string;
-  /** The graphs that it has code for: hash by graph id. */
-  readonly graphs: GraphHashes;
+  /** The graphs that it has code for. */
+  readonly graphs: GraphCodes;
   /** How long it counts as alive from now on, by the store's clock. 0: it has stopped. */
   readonly aliveMs: number;
   /** Encoded, opaque to the store: what is shown of it. */
@@ -190,12 +202,12 @@ export interface WorkerRow extends Omit<WorkerBeat, 'aliveMs'> {
   readonly remainingMs: number;
 }
 
-/** The code of a worker: the hash of each of its graphs, by the graph's id. */
-export type GraphHashes = Readonly<Record<string, string>>;
+/** The code of a worker: of each of its graphs, by the graph's id, what a run's `code` is compared with. */
+export type GraphCodes = Readonly<Record<string, string>>;
 
 /** That a worker could not go on with a run from where it stands. */
-export interface Refusal {
-  /** Hash of the graph that the worker has, or its id if it has none. */
+export interface WorkerMismatch {
+  /** The code that the worker has for the graph, or its id if it has none. */
   readonly by: string;
   /** Epoch ms by the store's clock. */
   readonly at: number;
@@ -211,10 +223,12 @@ export interface ClaimableQuery {
   /** Only runs of these queues. */
   readonly queues?: readonly string[];
   /**
-   * The code of the asker. Of these graphs, a run recorded with another hash is passed over while a live worker has that hash
-   * ({@link Store.noteWorker}), and each run that this hash has refused at its head ({@link Store.releaseClaim}).
+   * The code of the asker. Of these graphs, a run of other code is passed over while a live worker has that ({@link Store.noteWorker}), and
+   * each run that the asker's code has refused at its head ({@link Store.releaseClaim}).
    */
-  readonly hashes?: GraphHashes;
+  readonly codes?: GraphCodes;
+  /** Runs of other code are passed over whether or not somebody has it. */
+  readonly isPinned?: boolean;
   /** Ids of runs to skip, such as those that could not be advanced a moment ago. */
   readonly except?: readonly string[];
   /** The most runs to claim or to list. */
@@ -230,7 +244,10 @@ export interface NextRequest extends ClaimableQuery {
 /** An open wait's row in the index, for listing questions and for finding what is due. */
 export interface WaitRow {
   readonly waitId: string;
-  readonly kind: 'question' | 'timer' | 'signal' | 'doubt' | 'retry';
+  /**
+   * `delivery`: nothing of the run waits. It is a webhook that the commit owes, without a due time, until {@link Store.clearDelivery}.
+   */
+  readonly kind: 'question' | 'timer' | 'signal' | 'doubt' | 'retry' | 'refused' | 'delivery';
   /** Epoch ms at which the wait is due; absent if it has no due time. */
   readonly dueAt?: number;
   /** When it was opened, in epoch ms, of one with a due time. Listings need not give it back. */
@@ -248,6 +265,7 @@ export interface Commit {
   /** The new status, if it changes. */
   readonly status?: StoredStatus;
   readonly graphHash?: string;
+  readonly code?: string;
   readonly openWaits?: readonly WaitRow[];
   readonly closeWaits?: readonly string[];
   /** Ids of the messages that this commit takes. */
@@ -281,16 +299,32 @@ export interface Message extends RunKey {
   readonly at: number;
   /** Checksum of the message, like that of a wait. */
   readonly checksum?: Uint8Array;
+  /**
+   * Seats of the run that the message takes, in its own write: all of them, or it is not accepted. A seat is a name; the first message that
+   * takes it has it for good, by its own name, and may take it again.
+   */
+  readonly seats?: readonly string[];
+  /**
+   * Only for a run that goes on: one that has completed, failed or was cancelled takes nothing, and the reply is `ended`. A message that was
+   * posted before is `equal` or `taken` all the same.
+   */
+  readonly isForOpen?: true;
+  /** The run of this id, which is admitted in the same write if there is none, without a claim. */
+  readonly admission?: Admission;
 }
 
 /** What happened to a posted message. */
 export type MessageReply =
-  /** `equal`: an equal message was there already. */
-  | { readonly status: 'accepted' | 'equal' }
+  /** `equal`: an equal message was there already. `created`: its run was admitted with it. */
+  | { readonly status: 'accepted' | 'equal'; readonly created?: true }
   /** Another message with this kind and name came first; `first` is its body. */
   | { readonly status: 'taken'; readonly first: Uint8Array }
+  /** Nothing was written: a message of the name `holder` has this seat. */
+  | { readonly status: 'seated'; readonly seat: string; readonly holder: string }
   /** An answer whose wait is not open and was not answered either. */
-  | { readonly status: 'closed' };
+  | { readonly status: 'closed' }
+  /** The message was for a run that goes on, and this one does not. */
+  | { readonly status: 'ended' };
 
 /** A message that no commit has taken yet. */
 export interface MessageRow {
@@ -325,6 +359,11 @@ export interface RunQuery {
   readonly cursor?: string;
 }
 
+/** Which runs to count: as they are listed, but for those whose ids begin in one of these ways. */
+export interface CountQuery extends Omit<RunQuery, 'limit' | 'cursor'> {
+  readonly exceptIds?: readonly string[];
+}
+
 /** An open wait with its run. */
 export interface OpenWait extends RunKey, WaitRow {
   readonly graphId: string;
@@ -334,6 +373,7 @@ export interface OpenWait extends RunKey, WaitRow {
 export interface WaitQuery {
   readonly tenant: string;
   readonly runId?: string;
+  /** Default: all but deliveries, which are listed by themselves. */
   readonly kinds?: readonly WaitRow['kind'][];
   /** Only waits that are due at or before this time, in epoch ms. */
   readonly dueBy?: number;
@@ -358,14 +398,6 @@ export interface Prune extends RunKey {
   readonly replace: readonly CheckpointRow[];
   readonly snapshots: readonly SnapshotRow[];
   readonly prunedBelow: number;
-}
-
-/** Runs that could go on now, if there were a worker for them. */
-export interface Backlog {
-  /** How many; no more than 10,000 are counted. */
-  readonly ready: number;
-  /** For how long the one that waits longest could have gone on, in ms. Absent if there is none. */
-  readonly oldestMs?: number;
 }
 
 /** Something that whoever runs a store should know of the server behind it. */
@@ -398,6 +430,12 @@ export interface Store {
   readonly blobs?: BlobStore;
   /** Where processes on the store see what nodes are just making. Absent if only the process that advances a run can tell. */
   readonly live?: LiveFeed;
+  /** What limits across the fleet need. Absent if the store has none; then what names a limit is refused. */
+  readonly limits?: LimitStore;
+  /** Removes many runs at once and remembers removed ones. Absent: a run that was removed leaves nothing, and its id may be used again. */
+  readonly removals?: Removals;
+  /** Finds runs that ended by an index. Absent: callers list all runs. */
+  readonly ended?: EndedRuns;
 
   /**
    * Identity of the data, from which idempotency keys are derived, so that two stores never send the same key. It is stored with the data
@@ -409,7 +447,7 @@ export interface Store {
 
   /**
    * Records a new run before its id is returned (E2). For a fork it checks, in the same transaction, that the parent checkpoint exists
-   * (C10). @throws CHECKPOINT_NOT_FOUND there is no such parent checkpoint
+   * (C10). @throws CHECKPOINT_NOT_FOUND there is no such parent checkpoint; RUN_EXPIRED a run of this id was removed and is remembered
    */
   admitRun(admission: Admission): Promise<AdmissionReply>;
   /** The run's current row; undefined if there is no such run. */
@@ -418,8 +456,10 @@ export interface Store {
   findRuns(tenant: string, prefix: string, limit: number): Promise<readonly RunRow[]>;
   /** Lists runs, newest first. Indexed, paged by cursor (S4). */
   listRuns(query: RunQuery): Promise<Page<RunRow>>;
-  /** Removes a run and everything that belongs to it. @throws RUN_NOT_FOUND, HISTORY_HAS_FORKS, CLAIM_TAKEN */
-  removeRun(key: RunKey): Promise<void>;
+  /** How many runs there are of a kind, without reading them. Absent: callers list them. */
+  countRuns?(query: CountQuery): Promise<number>;
+  /** Removes a run with all that is its own. @param leaves - the line that it leaves, if any. @throws RUN_NOT_FOUND, HISTORY_HAS_FORKS, CLAIM_TAKEN */
+  removeRun(key: RunKey, leaves?: Remembrance): Promise<void>;
 
   /** Claims one run. @throws RUN_NOT_FOUND */
   claimRun(request: ClaimRequest): Promise<ClaimReply>;
@@ -438,6 +478,12 @@ export interface Store {
   listClaimable(query: ClaimableQuery): Promise<readonly string[]>;
   /** How many runs `claimNext` would find. Absent: callers look at the newest open runs. */
   readBacklog?(query: Pick<ClaimableQuery, 'tenant' | 'graphs' | 'queues'>): Promise<Backlog>;
+  /** Counts what is open, by indexes, so that what has ended costs nothing. Absent: callers list it. */
+  countOpen?(tenant: string): Promise<OpenCounts>;
+  /**
+   * Counts the open runs of these graphs by graph and code, sorted by both. A store may count no more than 100,000. Absent: callers list them.
+   */
+  countCodes?(tenant: string, graphs: readonly string[]): Promise<readonly CodeCount[]>;
   /**
    * Calls `wake` when a run of the tenant may have become claimable through this store, or got a message: it was admitted, posted to, or
    * its claim was released. It names the run where the store knows it. `wake` may be called without need, and is not called when a due time
@@ -457,10 +503,8 @@ export interface Store {
   renewalSource?(): RenewalSource | string;
   /**
    * Gives up a claim. No effect if the claim is no longer the newest.
-   *
-   * @param refusedBy - set if the worker's code could not go on with the run from its head: see {@link Refusal}. It is recorded with the
-   * run,
-   *   at most 32 of them, until the head moves.
+   * @param refusedBy - set if the worker's code could not go on with the run from its head: see {@link WorkerMismatch}. It is recorded with
+   * the run, at most 32 of them, the newest, until the head moves.
    */
   releaseClaim(claim: Claim, refusedBy?: string): Promise<void>;
   /** Notes that a worker is alive, in place of what was noted of it before. */
@@ -488,7 +532,7 @@ export interface Store {
   /** Stores a snapshot, separately from commits. If there is one already, it stays. @throws CHECKPOINT_NOT_FOUND */
   writeSnapshot(key: RunKey, snapshot: SnapshotRow): Promise<void>;
 
-  /** Stores a message, durably as far as the store can. @throws RUN_NOT_FOUND */
+  /** Stores a message, durably as far as the store can. @throws RUN_NOT_FOUND there is no such run, and none is to be admitted */
   postMessage(message: Message): Promise<MessageReply>;
   /** Messages that no commit has taken yet, oldest first. */
   readMessages(key: RunKey): Promise<readonly MessageRow[]>;
@@ -498,6 +542,11 @@ export interface Store {
   hasMessage(key: RunKey, message: Pick<Message, 'kind' | 'name'>): Promise<boolean>;
   /** Lists open waits, soonest due first, then oldest. Indexed, paged by cursor. */
   listWaits(query: WaitQuery): Promise<Page<OpenWait>>;
+  /**
+   * Removes the row of a delivery, whoever has the run's claim and whether or not the run has ended. No effect on waits of other kinds, or if
+   * there is none.
+   */
+  clearDelivery(key: RunKey, waitId: string): Promise<void>;
 
   /** Sets or moves a tag. @throws CHECKPOINT_NOT_FOUND */
   tagCheckpoint(key: RunKey, tag: TagRow): Promise<void>;

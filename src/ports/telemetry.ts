@@ -1,5 +1,5 @@
 /** The telemetry port: spans and counters, modelled on OpenTelemetry but independent of it. Without one, the engine reports nothing. */
-import type { SpanAttributes } from '../graph/contracts/contracts.ts';
+import type { SpanAttributes } from '../graph/contracts/trace-span.ts';
 
 export type Attributes = SpanAttributes;
 

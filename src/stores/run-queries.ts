@@ -1,17 +1,20 @@
 /** Listings of stores that keep their data in memory: they filter, sort, and cut out a page. */
-import { isUnderWay } from '../state/tree.ts';
+import { isRunOver, isUnderWay } from '../state/tree.ts';
+import type { EndedQuery, EndedRun } from '../ports/removals.ts';
+import { anyCode, codeOfRun } from '../ports/graph-code.ts';
 import { isDueBy, type RunSchedule } from '../ports/schedule.ts';
+import type { CodeCount, OpenCounts } from '../ports/run-counts.ts';
 import type {
   Admission,
   CheckpointRow,
   Labels,
-  Refusal,
+  WorkerMismatch,
   RunRow,
   SnapshotRow,
   StoredStatus,
   WaitRow,
   ClaimableQuery,
-  GraphHashes,
+  CountQuery,
   MessageRow,
   OpenWait,
   Page,
@@ -39,12 +42,13 @@ export interface MemoryRun {
   readonly no: number;
   readonly admission: Omit<
     Admission,
-    'checkpoint' | 'waits' | 'schedule' | 'claim' | 'durability' | 'status' | 'graphHash'
+    'checkpoint' | 'waits' | 'schedule' | 'claim' | 'durability' | 'status' | 'graphHash' | 'code'
   >;
   readonly labels: Labels;
   readonly schedule: RunSchedule;
   status: StoredStatus;
   graphHash: string;
+  code: string | undefined;
   readonly createdAt: number;
   updatedAt: number;
   head: number;
@@ -55,6 +59,8 @@ export interface MemoryRun {
   readonly snapshots: SnapshotRow[];
   readonly waits: Map<string, StoredWait>;
   readonly messages: StoredMessage[];
+  /** Names of the messages that have seats, by seat. */
+  readonly seats: Map<string, string>;
   readonly tags: Map<string, number>;
   /** How many runs were forked from this one. */
   forks: number;
@@ -74,7 +80,7 @@ export interface MemoryRun {
   deathsSinceRest: number;
   prunedBelow: number;
   /** Newest last; those at an older head count no more. */
-  refusals: readonly (Refusal & { readonly head: number })[];
+  refusals: readonly (WorkerMismatch & { readonly head: number })[];
   /** What is wrong with it in the store. Absent: nothing. */
   damage?: string;
 }
@@ -141,6 +147,7 @@ export function toRunRow(run: MemoryRun, clock: HostClock): RunRow {
     key,
     graphId,
     graphHash: run.graphHash,
+    ...(run.code !== undefined && { code: run.code }),
     status: run.status,
     head: run.head,
     createdAt: run.createdAt,
@@ -168,12 +175,18 @@ function refusalsAt({ refusals, head }: MemoryRun): Pick<RunRow, 'refusals'> {
 }
 
 /** Whether the code of whoever asks may go on with a run: it has not refused it here, and no live worker has the run's own code. */
-function fitsCode(run: MemoryRun, hashes: GraphHashes | undefined, live: readonly WorkerBeat[]): boolean {
+function fitsCode(
+  run: MemoryRun,
+  { codes, isPinned = false }: Pick<ClaimableQuery, 'codes' | 'isPinned'>,
+  live: readonly WorkerBeat[],
+): boolean {
   const { graphId } = run.admission;
-  const own = hashes !== undefined && Object.hasOwn(hashes, graphId) ? hashes[graphId] : undefined;
+  const own = codes !== undefined && Object.hasOwn(codes, graphId) ? codes[graphId] : undefined;
   if (own === undefined) return true;
   if (run.refusals.some(({ by, head }) => by === own && head === run.head)) return false;
-  return own === run.graphHash || !live.some(({ graphs }) => graphs[graphId] === run.graphHash);
+  const code = codeOfRun(run);
+  if (own === code || code === anyCode) return true;
+  return !isPinned && !live.some(({ graphs }) => graphs[graphId] === code);
 }
 
 const pageSize = 100;
@@ -209,10 +222,11 @@ function dueSince(run: MemoryRun, at: number, now: number): number | undefined {
 /** The runs that `claimNext` claims, in order. */
 export function findNext(
   runs: Iterable<MemoryRun>,
-  { at: requestedAt, graphs, queues, hashes, except, limit }: ClaimableQuery,
+  query: ClaimableQuery,
   clock: HostClock,
   live: readonly WorkerBeat[],
 ): readonly MemoryRun[] {
+  const { at: requestedAt, graphs, queues, except, limit } = query;
   const now = clock.now();
   const at = requestedAt ?? now;
   const passed = new Set(except);
@@ -221,7 +235,7 @@ export function findNext(
     const { runId, graphId } = run.admission;
     if (claimLeftMs(run, clock) > 0 || passed.has(runId) || run.damage !== undefined) continue;
     if (graphs?.includes(graphId) === false || queues?.includes(run.schedule.queue) === false) continue;
-    if (!fitsCode(run, hashes, live)) continue;
+    if (!fitsCode(run, query, live)) continue;
     const due = dueSince(run, at, now);
     if (due !== undefined) found.push({ run, due });
   }
@@ -231,18 +245,31 @@ export function findNext(
   return byUrgency.slice(0, limit).map(({ run }) => run);
 }
 
-export function listRuns(runs: Iterable<MemoryRun>, query: RunQuery, clock: HostClock): Page<RunRow> {
-  const { status, graphId, parentRunId, labels = {}, since = -Infinity, until = Infinity, limit = pageSize } = query;
-  const before = query.cursor === undefined ? Infinity : (readCursor(query.cursor, 1)[0] ?? 0);
-  const fits = (run: MemoryRun): boolean =>
-    run.no < before &&
+/** Whether a run is one that a query is about, on whatever page. */
+function fitsQuery(
+  run: MemoryRun,
+  { status, graphId, parentRunId, labels = {}, since = -Infinity, until = Infinity }: RunQuery,
+): boolean {
+  return (
     (status === undefined || status.includes(run.status)) &&
     (graphId === undefined || run.admission.graphId === graphId) &&
     (parentRunId === undefined || run.admission.parent?.runId === parentRunId) &&
     run.createdAt >= since &&
     run.createdAt < until &&
-    Object.entries(labels).every(([name, value]) => Object.hasOwn(run.labels, name) && run.labels[name] === value);
-  const found = [...runs].filter(fits).sort((a, b) => b.no - a.no);
+    Object.entries(labels).every(([name, value]) => Object.hasOwn(run.labels, name) && run.labels[name] === value)
+  );
+}
+
+export function countRuns(runs: Iterable<MemoryRun>, { exceptIds = [], ...query }: CountQuery): number {
+  const isCounted = (run: MemoryRun): boolean =>
+    fitsQuery(run, query) && !exceptIds.some((prefix) => run.admission.runId.startsWith(prefix));
+  return [...runs].filter(isCounted).length;
+}
+
+export function listRuns(runs: Iterable<MemoryRun>, query: RunQuery, clock: HostClock): Page<RunRow> {
+  const { limit = pageSize } = query;
+  const before = query.cursor === undefined ? Infinity : (readCursor(query.cursor, 1)[0] ?? 0);
+  const found = [...runs].filter((run) => run.no < before && fitsQuery(run, query)).sort((a, b) => b.no - a.no);
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {
@@ -268,7 +295,7 @@ export function listWaits(runs: Iterable<MemoryRun>, query: WaitQuery): Page<Ope
   const [due = -Infinity, order = -1] = query.cursor === undefined ? [] : readCursor(query.cursor, 2);
   const fits = (run: MemoryRun, stored: StoredWait): boolean =>
     (isAnswered === undefined || isAnswered === hasAnswer(run, stored.wait.waitId)) &&
-    (kinds === undefined || kinds.includes(stored.wait.kind)) &&
+    (kinds === undefined ? stored.wait.kind !== 'delivery' : kinds.includes(stored.wait.kind)) &&
     (dueBy === undefined || dueOf(stored) <= dueBy) &&
     (dueOf(stored) > due || (dueOf(stored) === due && stored.order > order));
   const found = [...runs]
@@ -284,5 +311,64 @@ export function listWaits(runs: Iterable<MemoryRun>, query: WaitQuery): Page<Ope
       ...withoutOpening(copyWait(stored.wait, handOut)),
     })),
     ...(last !== undefined && found.length > limit ? { cursor: `${dueOf(last)}.${last.order}` } : {}),
+  };
+}
+
+export function countCodes(runs: Iterable<MemoryRun>, graphs: readonly string[]): readonly CodeCount[] {
+  const counts = new Map<string, CodeCount>();
+  for (const run of runs) {
+    const { status } = run;
+    const { graphId } = run.admission;
+    if (!graphs.includes(graphId) || (!isUnderWay(status) && status !== 'paused')) continue;
+    const of = { graphId, code: codeOfRun(run) };
+    const key = JSON.stringify(of);
+    counts.set(key, { ...of, runs: (counts.get(key)?.runs ?? 0) + 1 });
+  }
+  return [...counts.values()].sort((a, b) => compareText(a.graphId, b.graphId) || compareText(a.code, b.code));
+}
+
+export function countOpen(runs: Iterable<MemoryRun>, now: number): OpenCounts {
+  const counts = { runs: { running: 0, cancelling: 0, paused: 0 }, waits: 0, overdue: 0 };
+  for (const run of runs) {
+    if (isUnderWay(run.status) || run.status === 'paused') counts.runs[run.status as keyof typeof counts.runs] += 1;
+    for (const stored of run.waits.values()) {
+      if (stored.wait.kind !== 'delivery') counts.waits += 1;
+      if (dueOf(stored) <= now) counts.overdue += 1;
+    }
+  }
+  return counts;
+}
+
+/** Ids of the graphs that have runs which ended. */
+export function endedGraphs(runs: Iterable<MemoryRun>): readonly string[] {
+  const over = [...runs].filter(({ status, damage }) => isRunOver(status) && damage === undefined);
+  return [...new Set(over.map(({ admission }) => admission.graphId))].sort(compareText);
+}
+
+/** Ended runs of a graph and a status, those that ended first first. */
+export function listEnded(
+  runs: Iterable<MemoryRun>,
+  { graphId, status, endedBefore, beyond, limit, cursor }: EndedQuery,
+): Page<EndedRun> {
+  const over = [...runs]
+    .filter((run) => isRunOver(run.status) && run.admission.graphId === graphId && run.damage === undefined)
+    .sort((a, b) => a.updatedAt - b.updatedAt || a.no - b.no);
+  const spare = beyond === undefined ? 0 : Math.max(0, over.length - beyond);
+  const isChosen = ({ updatedAt }: MemoryRun, index: number): boolean =>
+    endedBefore === undefined && beyond === undefined ? true : index < spare || updatedAt < (endedBefore ?? -Infinity);
+  const [at = -Infinity, no = -1] = cursor === undefined ? [] : readCursor(cursor, 2);
+  const found = over
+    .filter(isChosen)
+    .filter((run) => run.status === status && (run.updatedAt > at || (run.updatedAt === at && run.no > no)));
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    rows: page.map(({ admission, updatedAt, forks, tags }) => ({
+      runId: admission.runId,
+      endedAt: updatedAt,
+      hasForks: forks > 0,
+      hasTags: tags.size > 0,
+    })),
+    ...(last !== undefined && found.length > limit && { cursor: `${last.updatedAt}.${last.no}` }),
   };
 }

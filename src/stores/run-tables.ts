@@ -1,6 +1,9 @@
 /** The data of stores that keep it in memory, and every read and write of it. A write is checked completely before it changes anything. */
 
 import { CairnError } from '../errors.ts';
+import { isRunOver } from '../state/tree.ts';
+import type { EndedRemoval, Remembrance, RemovedRun } from '../ports/removals.ts';
+import { expiredError } from '../ports/removed-runs.ts';
 import { scheduleOf } from '../ports/schedule.ts';
 import { heldBy } from '../ports/held-runs.ts';
 import type {
@@ -63,6 +66,9 @@ export class MemoryTables {
   readonly clock: HostClock;
   readonly name: string;
   #tenants = new Map<string, Map<string, MemoryRun>>();
+  /** Lines of removed runs, by tenant and id. */
+  readonly #removed = new Map<string, RemovedRun>();
+  readonly #duties = new Map<string, { readonly owner: string; readonly until: number }>();
   /** By tenant and id. */
   readonly #workers = new Map<string, WorkerBeat & { readonly seenAt: number }>();
   /**
@@ -149,10 +155,17 @@ export class MemoryTables {
   }
 
   admitRun(admission: Admission): AdmissionReply {
+    return this.#admit(admission);
+  }
+
+  #admit(admission: Admission): AdmissionReply {
     const { tenant, parent, waits, claim } = admission;
     const existing = this.find(admission);
     if (existing !== undefined) return { created: false, run: toRunRow(existing, this.clock) };
+    const line = this.readRemoved(admission);
+    if (line !== undefined && admission.revives !== true) throw expiredError(line);
     const forked = parent && this.requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
+    if (line !== undefined) this.forgetRemoved(admission);
     const run = newRun(++this.lastNumber, admission);
     if (forked !== undefined) forked.forks += 1;
     this.#openWaits(run, waits);
@@ -161,16 +174,59 @@ export class MemoryTables {
     return { created: true, run: toRunRow(run, this.clock), ...granted };
   }
 
-  removeRun(key: RunKey): void {
+  removeRun(key: RunKey, leaves?: Remembrance): void {
     const run = this.requireRun(key);
     const remainingMs = claimLeftMs(run, this.clock);
     if (remainingMs > 0) throw new CairnError('CLAIM_TAKEN', { runId: key.runId, owner: run.owner, remainingMs });
     const forks = this.#forksOf(key).map(({ admission }) => admission.runId);
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId: key.runId, forks });
+    if (leaves !== undefined) this.remember(key, leaves);
     this.#tenants.get(key.tenant)?.delete(key.runId);
     const { parent } = run.admission;
     const forked = parent && this.find({ tenant: key.tenant, runId: parent.runId });
     if (forked !== undefined) forked.forks -= 1;
+  }
+
+  protected remember({ tenant, runId }: RunKey, { because, rememberMs }: Remembrance): RemovedRun {
+    const removedAt = this.clock.now();
+    const line = { runId, removedAt, because, until: removedAt + rememberMs };
+    this.putRemoved(tenant, line);
+    return line;
+  }
+
+  protected putRemoved(tenant: string, line: RemovedRun): void {
+    this.#removed.set(JSON.stringify([tenant, line.runId]), line);
+  }
+
+  /** Removes those of the runs that are over and that nothing needs. @returns their ids */
+  removeEnded({ tenant, runIds, ...leaves }: EndedRemoval): readonly string[] {
+    const now = this.clock.now();
+    for (const [key, { until }] of this.#removed) if (until <= now) this.#removed.delete(key);
+    return runIds.filter((runId) => {
+      const run = this.find({ tenant, runId });
+      if (run === undefined || !isRunOver(run.status) || run.forks > 0 || run.tags.size > 0) return false;
+      if ([...run.waits.values()].some(({ wait }) => wait.kind === 'delivery')) return false;
+      if (claimLeftMs(run, this.clock) > 0) return false;
+      this.removeRun({ tenant, runId }, leaves);
+      return true;
+    });
+  }
+
+  readRemoved({ tenant, runId }: RunKey): RemovedRun | undefined {
+    const line = this.#removed.get(JSON.stringify([tenant, runId]));
+    return line !== undefined && line.until > this.clock.now() ? line : undefined;
+  }
+
+  forgetRemoved({ tenant, runId }: RunKey): boolean {
+    return this.#removed.delete(JSON.stringify([tenant, runId]));
+  }
+
+  takeDuty(name: string, owner: string, leaseMs: number): boolean {
+    const now = this.clock.now();
+    const held = this.#duties.get(name);
+    if (held !== undefined && held.owner !== owner && held.until > now) return false;
+    this.#duties.set(name, { owner, until: now + leaseMs });
+    return true;
   }
 
   #forksOf(key: RunKey): MemoryRun[] {
@@ -213,7 +269,7 @@ export class MemoryTables {
     const died = run.owner === undefined || run.owner === workerId || workerId === heldBy ? 0 : 1;
     run.deaths = deathsAt(run) + died;
     run.deathsHead = run.head;
-    run.deathsSinceRest += died;
+    run.deathsSinceRest = (run.status === 'paused' ? 0 : run.deathsSinceRest) + died;
     run.claims += 1;
     run.token = ++this.lastNumber;
     run.owner = workerId;
@@ -298,6 +354,7 @@ export class MemoryTables {
     run.updatedAt = checkpoint.at;
     if (commit.status !== undefined) run.status = commit.status;
     if (commit.graphHash !== undefined) run.graphHash = commit.graphHash;
+    if (commit.code !== undefined) run.code = commit.code;
     if (commit.closeWaits !== undefined) for (const waitId of commit.closeWaits) run.waits.delete(waitId);
     if (commit.openWaits !== undefined) this.#openWaits(run, commit.openWaits);
     if (commit.takeMessages !== undefined) {
@@ -321,7 +378,14 @@ export class MemoryTables {
   }
 
   postMessage(message: Message): MessageReply {
-    const run = this.requireRun(message);
+    const { admission } = message;
+    const created = admission !== undefined && this.find(message) === undefined;
+    if (created) this.#admit(admission);
+    const reply = this.#post(this.requireRun(message), message);
+    return created ? { status: 'accepted', created } : reply;
+  }
+
+  #post(run: MemoryRun, message: Message): MessageReply {
     const { kind, name, body, at } = message;
     const isOpen = kind === 'answer' && run.waits.has(name);
     const index = run.messages.findIndex((other) => other.kind === kind && other.name === name);
@@ -331,7 +395,12 @@ export class MemoryTables {
     if (first !== undefined && !isSpent) {
       return isEqual(first.body, body) ? { status: 'equal' } : { status: 'taken', first: handOut(first.body) };
     }
+    if (message.isForOpen === true && isRunOver(run.status)) return { status: 'ended' };
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
+    const { seats = [] } = message;
+    const seat = seats.find((one) => (run.seats.get(one) ?? name) !== name);
+    if (seat !== undefined) return { status: 'seated', seat, holder: run.seats.get(seat) as string };
+    for (const one of seats) run.seats.set(one, name);
     if (isSpent) run.messages.splice(index, 1);
     run.messages.push({ id: ++this.lastNumber, kind, name, ...copyBody(message, copyBytes), at, isTaken: false });
     return { status: 'accepted' };
@@ -376,6 +445,11 @@ export class MemoryTables {
     return listWaits(runId === undefined ? runs : runs.filter((run) => run.admission.runId === runId), query);
   }
 
+  clearDelivery(key: RunKey, waitId: string): void {
+    const run = this.find(key);
+    if (run?.waits.get(waitId)?.wait.kind === 'delivery') run.waits.delete(waitId);
+  }
+
   tagCheckpoint(key: RunKey, tag: TagRow): void {
     this.requireCheckpoint(key, tag.seq).tags.set(tag.name, tag.seq);
   }
@@ -411,7 +485,7 @@ export class MemoryTables {
 
 /** A run as it is admitted, without its waits and claims. */
 function newRun(no: number, admission: Admission): MemoryRun {
-  const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint } = admission;
+  const { tenant, runId, key, graphId, graphHash, code, status, parent, meta, checkpoint } = admission;
   return {
     no,
     admission: { tenant, runId, key, graphId, meta: copyBytes(meta), ...(parent && { parent: { ...parent } }) },
@@ -419,6 +493,7 @@ function newRun(no: number, admission: Admission): MemoryRun {
     schedule: scheduleOf(admission),
     status,
     graphHash,
+    code,
     createdAt: checkpoint.at,
     updatedAt: checkpoint.at,
     head: checkpoint.seq,
@@ -427,6 +502,7 @@ function newRun(no: number, admission: Admission): MemoryRun {
     snapshots: [],
     waits: new Map(),
     messages: [],
+    seats: new Map(),
     tags: new Map(),
     forks: 0,
     token: 0,

@@ -2,7 +2,8 @@
 
 import type { LiveFeed, LivePiece } from '../ports/live-feed.ts';
 import type { CommitReply, RunKey, Store, StoreCapabilities } from '../ports/store.ts';
-import { listRuns } from './run-queries.ts';
+import { createLimitStore, LimitTables } from './limit-tables.ts';
+import { countCodes, countOpen, countRuns, endedGraphs, listEnded, listRuns } from './run-queries.ts';
 import type { MemoryTables } from './run-tables.ts';
 import { Watchers } from './watchers.ts';
 
@@ -10,7 +11,11 @@ import { Watchers } from './watchers.ts';
 const acceptedReply: Promise<CommitReply> = Promise.resolve(Object.freeze({ isHeld: true }));
 
 /** All work is done before a call returns, so calls take effect in the order in which they are made. */
-export function createTablesStore(tables: MemoryTables, capabilities: StoreCapabilities): Store {
+export function createTablesStore(
+  tables: MemoryTables,
+  capabilities: StoreCapabilities,
+  limits: LimitTables = new LimitTables(tables),
+): Store {
   const watchers = new Watchers();
   const reply = <Reply>(work: () => Reply): Promise<Reply> => {
     try {
@@ -24,6 +29,7 @@ export function createTablesStore(tables: MemoryTables, capabilities: StoreCapab
     name: tables.name,
     capabilities,
     live: createMemoryLiveFeed(),
+    limits: createLimitStore(limits, reply, ({ tenant, runId }) => watchers.wake(tenant, runId)),
     readIdentity: () => reply(() => tables.identity),
     setIdentity: (identity) => reply(() => tables.setIdentity(identity)),
     admitRun: (admission) =>
@@ -35,15 +41,14 @@ export function createTablesStore(tables: MemoryTables, capabilities: StoreCapab
     readRun: (key) => reply(() => tables.readRun(key)),
     findRuns: (tenant, prefix, limit) => reply(() => tables.findRuns(tenant, prefix, limit)),
     listRuns: (query) => reply(() => listRuns(tables.runsOf(query.tenant), query, tables.clock)),
-    removeRun: (key) => reply(() => tables.removeRun(key)),
+    ...createCounts(tables, reply),
+    ...createRetention(tables, reply),
+    ...createSmallCalls(tables, reply),
     claimRun: (request) => reply(() => tables.claimRun(request)),
     claimNext: (request) => reply(() => tables.claimNext(request)),
     listClaimable: (query) => reply(() => tables.listClaimable(query)),
     watch: (tenant, wake) => watchers.add(tenant, wake),
     hearsOthers: () => true,
-    renewClaims: (claims) => reply(() => claims.map((claim) => tables.renewClaim(claim))),
-    noteWorker: (worker) => reply(() => tables.noteWorker(worker)),
-    listWorkers: (tenant) => reply(() => tables.listWorkers(tenant)),
     releaseClaim: (claim, refusedBy) =>
       reply(() => {
         tables.releaseClaim(claim, refusedBy);
@@ -69,14 +74,61 @@ export function createTablesStore(tables: MemoryTables, capabilities: StoreCapab
     readMessages: (key) => reply(() => tables.readMessages(key)),
     hasMessage: (key, message) => reply(() => tables.hasMessage(key, message)),
     listWaits: (query) => reply(() => tables.listWaits(query)),
-    tagCheckpoint: (key, tag) => reply(() => tables.tagCheckpoint(key, tag)),
-    removeTag: (key, name) => reply(() => tables.removeTag(key, name)),
-    readTags: (key) => reply(() => tables.readTags(key)),
     pruneRun: (prune) => reply(() => tables.pruneRun(prune)),
     close: () => {
       tables.isClosed = true;
       return Promise.resolve();
     },
+  };
+}
+
+function createCounts(
+  tables: MemoryTables,
+  reply: <Reply>(work: () => Reply) => Promise<Reply>,
+): Required<Pick<Store, 'countRuns' | 'countOpen' | 'countCodes'>> {
+  return {
+    countRuns: (query) => reply(() => countRuns(tables.runsOf(query.tenant), query)),
+    countOpen: (tenant) => reply(() => countOpen(tables.runsOf(tenant), tables.clock.now())),
+    countCodes: (tenant, graphs) => reply(() => countCodes(tables.runsOf(tenant), graphs)),
+  };
+}
+
+/** Calls about runs that ended, are removed, or were. */
+function createRetention(
+  tables: MemoryTables,
+  reply: <Reply>(work: () => Reply) => Promise<Reply>,
+): Required<Pick<Store, 'removeRun' | 'removals' | 'ended'>> {
+  return {
+    removeRun: (key, leaves) => reply(() => tables.removeRun(key, leaves)),
+    removals: {
+      remove: (removal) => reply(() => tables.removeEnded(removal)),
+      read: (key) => reply(() => tables.readRemoved(key)),
+      forget: (key) => reply(() => tables.forgetRemoved(key)),
+      takeDuty: (name, workerId, leaseMs) => reply(() => tables.takeDuty(name, workerId, leaseMs)),
+    },
+    ended: {
+      graphs: (tenant) => reply(() => endedGraphs(tables.runsOf(tenant))),
+      list: (query) => reply(() => listEnded(tables.runsOf(query.tenant), query)),
+    },
+  };
+}
+
+/** Calls about workers, deliveries and tags. */
+function createSmallCalls(
+  tables: MemoryTables,
+  reply: <Reply>(work: () => Reply) => Promise<Reply>,
+): Pick<
+  Store,
+  'renewClaims' | 'noteWorker' | 'listWorkers' | 'clearDelivery' | 'tagCheckpoint' | 'removeTag' | 'readTags'
+> {
+  return {
+    clearDelivery: (key, waitId) => reply(() => tables.clearDelivery(key, waitId)),
+    renewClaims: (claims) => reply(() => claims.map((claim) => tables.renewClaim(claim))),
+    noteWorker: (worker) => reply(() => tables.noteWorker(worker)),
+    listWorkers: (tenant) => reply(() => tables.listWorkers(tenant)),
+    tagCheckpoint: (key, tag) => reply(() => tables.tagCheckpoint(key, tag)),
+    removeTag: (key, name) => reply(() => tables.removeTag(key, name)),
+    readTags: (key) => reply(() => tables.readTags(key)),
   };
 }
 

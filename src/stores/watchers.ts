@@ -1,4 +1,6 @@
 /** Callbacks to call when a run may have become claimable, or got a message; and how servers tell other processes of it. */
+import type { LimitWrite } from '../ports/limits.ts';
+import type { RunKey } from '../ports/store.ts';
 
 export class Watchers {
   readonly #wakes = new Map<string, Set<(runId?: string) => void>>();
@@ -17,6 +19,11 @@ export class Watchers {
     const wakes = this.#wakes.get(tenant);
     if (wakes !== undefined && wakes.size > 0) queueMicrotask(() => wakes.forEach((wake) => wake(runId)));
   }
+}
+
+/** @param wake - called for each run that left its line */
+export function wakeUnparked({ tenant, unpark = [] }: LimitWrite, wake: (run: RunKey) => void): void {
+  for (const runId of unpark) wake({ tenant, runId });
 }
 
 /** Delay before the first try to listen to a server again, in milliseconds; each further one is twice the one before. */

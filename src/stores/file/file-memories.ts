@@ -3,16 +3,8 @@ import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { readLimit, type Memories, type MemoryEntry, type MemoryOwner } from '../../ports/memories.ts';
-import {
-  append,
-  cutTorn,
-  emptyEnd,
-  fileNameOf,
-  readJournal,
-  syncFolder,
-  withErrors,
-  type JournalEnd,
-} from './journal.ts';
+import { append, cutTorn, emptyEnd, readJournal, syncFolder, withErrors, type JournalEnd } from './journal.ts';
+import { fileNameOf } from './file-names.ts';
 
 /** The memories of one owner. */
 interface Owned {

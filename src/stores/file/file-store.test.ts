@@ -37,6 +37,7 @@ import {
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
 import { openFileMemories } from './file-memories.ts';
 import { openFileStore } from './file-store.ts';
+import { append, readJournal } from './journal.ts';
 
 /** In memory where the machine offers it: what is tested here is not the disk. */
 const parent = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
@@ -111,6 +112,23 @@ test('O6 a process that ended without giving its run back is counted when the fo
   expect(claim.workerId).toBe('three');
   expect(await told()).toEqual([6, 4, 4]);
   await store.close();
+});
+
+test('P6 a folder of a newer format is refused by name, to read and to write, and nothing in it is touched', async () => {
+  const store = openIn(folder);
+  await fillStore(store);
+  await store.close();
+  const path = join(folder, 'store.jsonl');
+  append(path, { format: 1_000 }, readJournal(path, 'store', 'file').end, true, 'file');
+  const before = readFileSync(path);
+  for (const readOnly of [true, false]) {
+    const refused = expect.objectContaining({
+      code: 'STORE_VERSION_UNKNOWN',
+      data: expect.objectContaining({ version: 1_000 }) as unknown,
+    }) as Error;
+    expect(() => openFileStore({ path: folder, readOnly })).toThrow(refused);
+  }
+  expect(readFileSync(path).equals(before)).toBe(true);
 });
 
 test('S2 a fork is there again, whatever the names of the files are', async () => {

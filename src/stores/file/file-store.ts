@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError, reasonOf } from '../../errors.ts';
 import { heldBy, heldMs, openStatuses, warnOfMove } from '../../ports/held-runs.ts';
+import type { Remembrance, RemovedRun } from '../../ports/removals.ts';
 import type {
   Admission,
   AdmissionReply,
@@ -30,20 +31,19 @@ import {
   append,
   cutTorn,
   emptyEnd,
-  fileNameOf,
-  fromReadable,
   makeFolder,
   readJournal,
   replaceJournal,
   requireOwn,
   syncFolder,
   syncJournal,
-  textOfFileName,
-  toReadable,
   withErrors,
   type Entry,
   type JournalEnd,
 } from './journal.ts';
+import { JournaledLimits } from './file-limits.ts';
+import { fileNameOf, textOfFileName } from './file-names.ts';
+import { fromReadable, toReadable } from './readable-bytes.ts';
 import { isSameLocation, locationOf } from './location.ts';
 
 /** Options of {@link openFileStore}. */
@@ -62,7 +62,8 @@ const optionNames: readonly string[] = ['path', 'readOnly', 'identity', 'now'] s
 
 /** Numbers that one opening may use. The next one begins above all of them, so that no claim's token is ever used twice. */
 const numbersPerOpening = 2 ** 30;
-const format = 2;
+/** Format 3 has lines that clear deliveries. */
+const format = 3;
 const journalSuffix = '.jsonl';
 
 /**
@@ -80,7 +81,7 @@ export function openFileStore(options: FileStoreOptions): Store {
   if (typeof options.path !== 'string' || options.path === '')
     throw new CairnError('CONFIG_INVALID', { path: 'path', reason: 'a store needs the path of a folder' });
   const tables = new JournaledTables(options);
-  const store = createTablesStore(tables, { durability: 'power', isShared: false });
+  const store = createTablesStore(tables, { durability: 'power', isShared: false }, tables.openLimits());
   return {
     ...store,
     close: async () => {
@@ -138,6 +139,17 @@ class JournaledTables extends MemoryTables {
     }
   }
 
+  /** @throws STORE_CORRUPT */
+  openLimits(): JournaledLimits {
+    const path = join(this.#folder, 'limits.jsonl');
+    try {
+      return new JournaledLimits(this, path, this.#isReadOnly, () => this.#requireWritable());
+    } catch (error) {
+      this.unlock();
+      throw error;
+    }
+  }
+
   unlock(): void {
     if (this.#lock?.isOpen === true) this.#lock.close();
   }
@@ -158,12 +170,15 @@ class JournaledTables extends MemoryTables {
       if (damage !== undefined) throw new CairnError('STORE_CORRUPT', { store: this.name, reason: damage });
       if (tornBytes > 0 && !this.#isReadOnly) cutTorn(path, end, this.name);
       this.#own = end;
-      for (const { format: version, opening, identity: noted, location: place } of entries) {
+      for (const entry of entries) {
+        const { format: version, opening, identity: noted, location: place, removed, forgotten } = entry;
         if (Number(version ?? format) > format)
           throw new CairnError('STORE_VERSION_UNKNOWN', { store: this.name, version, supported: format });
         if (opening !== undefined) openings = Number(opening);
         if (requested === undefined && typeof noted === 'string') identity = noted;
         if (typeof place === 'string') location = place;
+        if (removed !== undefined) this.#takeRemoved(removed);
+        if (forgotten !== undefined) super.forgetRemoved(fromReadable(forgotten) as RunKey);
       }
     } else if (this.#isReadOnly)
       throw new CairnError('STORE_UNAVAILABLE', { store: this.name, reason: 'there is no store.jsonl' });
@@ -192,6 +207,11 @@ class JournaledTables extends MemoryTables {
       warnOfMove(this.name, runs.length);
     }
     if (location !== here && !this.#isReadOnly) this.#note({ location: here });
+  }
+
+  #takeRemoved(entry: unknown): void {
+    const { tenant, ...line } = fromReadable(entry) as RemovedRun & Pick<RunKey, 'tenant'>;
+    this.putRemoved(tenant, line);
   }
 
   #note(entry: Entry): void {
@@ -335,9 +355,10 @@ class JournaledTables extends MemoryTables {
     if (this.lastNumber !== number) this.#append(claim, number, 'release', {}, false, false);
   }
 
-  override removeRun(key: RunKey): void {
+  /** The line of the run is durable before its journal goes: a run that is there is not removed, whatever lines say. */
+  override removeRun(key: RunKey, leaves?: Remembrance): void {
     this.#requireWritable();
-    super.removeRun(key);
+    super.removeRun(key, leaves);
     const { path } = this.#journalOf(key);
     this.#ends.delete(path);
     this.#unsynced.delete(path);
@@ -345,6 +366,19 @@ class JournaledTables extends MemoryTables {
       rmSync(path, { force: true });
       syncFolder(dirname(path));
     });
+  }
+
+  protected override remember(key: RunKey, leaves: Remembrance): RemovedRun {
+    const line = super.remember(key, leaves);
+    this.#note({ removed: toReadable({ tenant: key.tenant, ...line }) });
+    return line;
+  }
+
+  override forgetRemoved(key: RunKey): boolean {
+    this.#requireWritable();
+    const { tenant, runId } = key;
+    if (this.readRemoved(key) !== undefined) this.#note({ forgotten: toReadable({ tenant, runId }) });
+    return super.forgetRemoved(key);
   }
 
   override commit(commit: Commit): boolean {
@@ -370,9 +404,19 @@ class JournaledTables extends MemoryTables {
     this.#requireWritable();
     const number = this.lastNumber;
     const reply = super.postMessage(message);
-    const { tenant: _, runId: __, ...rest } = message;
-    if (reply.status === 'accepted') this.#append(message, number, 'message', rest);
+    const { tenant: _, runId: __, admission, isForOpen: ___, ...rest } = message;
+    if (reply.status !== 'accepted') return reply;
+    if (reply.created === true) this.#append(message, number, 'begin', { ...admission, claim: null, message: rest });
+    else this.#append(message, number, 'message', rest);
     return reply;
+  }
+
+  override clearDelivery(key: RunKey, waitId: string): void {
+    this.#requireWritable();
+    const number = this.lastNumber;
+    const count = this.find(key)?.waits.size;
+    super.clearDelivery(key, waitId);
+    if (this.find(key)?.waits.size !== count) this.#append(key, number, 'clear', { waitId }, false);
   }
 
   override tagCheckpoint(key: RunKey, tag: TagRow): void {
@@ -431,7 +475,7 @@ function keyOf(first: Entry | undefined, folder: string, file: string): RunKey {
 
 /** Whether a line begins a run, which takes a number: of the lines with the same number before them, this one was written last. */
 function beginsRun({ entry }: Line): boolean {
-  return entry['op'] === 'admit' || entry['op'] === 'whole';
+  return entry['op'] === 'admit' || entry['op'] === 'begin' || entry['op'] === 'whole';
 }
 
 /** What lines of an older format do not tell. */
@@ -442,7 +486,11 @@ function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): v
   const key = { tenant, runId };
   const { n: _, op, ...rest } = fromReadable(entry) as Entry;
   tables.lastNumber = number;
-  if (op === 'admit') {
+  if (op === 'begin') {
+    const { message, ...admission } = rest;
+    tables.admitRun(admission as unknown as Admission);
+    tables.postMessage({ ...key, ...(message as object) } as unknown as Message);
+  } else if (op === 'admit') {
     tables.admitRun(rest as unknown as Admission);
     // Lines of an older format do not tell whether it was claimed.
     if (rest['claim'] === undefined) tables.requireRun(key).claims = 1;
@@ -453,6 +501,7 @@ function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): v
   } else if (op === 'release')
     tables.releaseClaim({ ...key, workerId: '', leaseMs: 0, token: tables.requireRun(key).token });
   else if (op === 'message') tables.postMessage({ ...key, ...rest } as unknown as Message);
+  else if (op === 'clear') tables.clearDelivery(key, String(rest['waitId']));
   else if (op === 'tag') tables.tagCheckpoint(key, rest as unknown as TagRow);
   else if (op === 'untag') tables.removeTag(key, String(rest['name']));
   else if (op === 'snapshot') tables.writeSnapshot(key, rest['snapshot'] as SnapshotRow);

@@ -1,3 +1,4 @@
 /** The entry point of the memory store. */
 
-export { createMemoryMemories, createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';
+export { createMemoryMemories } from './memory-memories.ts';
+export { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';

@@ -3,14 +3,14 @@
  */
 import { CairnError } from '../../errors.ts';
 import { heldBy } from '../../ports/held-runs.ts';
+import type { Backlog } from '../../ports/run-counts.ts';
 import type {
-  Backlog,
   Claim,
   ClaimableQuery,
   ClaimReply,
   ClaimRequest,
   GrantedClaim,
-  GraphHashes,
+  GraphCodes,
   NextRequest,
   Renewal,
   WorkerBeat,
@@ -21,6 +21,7 @@ import {
   fromText,
   modeTable,
   runColumns,
+  statusCode,
   toBytes,
   toGranted,
   toText,
@@ -31,7 +32,7 @@ import {
 /** Counts a claim of a run `r`, and the death of an owner that it is taken over from, unless a person holds it. */
 const countDeath = (workerId: string): string => `claims = r.claims + 1, deaths_head = r.head,
       deaths = (case when r.deaths_head = r.head then r.deaths else 0 end) + coalesce(r.owner <> ${workerId} and ${workerId} <> '${heldBy}', false)::int,
-      deaths_unreleased = r.deaths_unreleased + coalesce(r.owner <> ${workerId} and ${workerId} <> '${heldBy}', false)::int`;
+      deaths_unreleased = (case when r.status = ${statusCode('paused')} then 0 else r.deaths_unreleased end) + coalesce(r.owner <> ${workerId} and ${workerId} <> '${heldBy}', false)::int`;
 
 /** Who holds a run that was refused is read in the statement that refused it. */
 const claimOne = `
@@ -56,17 +57,17 @@ const quick = modeTable(`'off'`);
 /** Rows are locked in one order, so that two renewals never wait for each other. */
 export const renewText: string = `
   with ${quick},
-  asked as materialized (
+  renewals as materialized (
     select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) with ordinality a(tenant, run_id, token, lease, i)),
   locked as materialized (
-    select r.no, a.i, a.lease from asked a join S.runs r on r.tenant = a.tenant and r.run_id = a.run_id and r.token = a.token
+    select r.no, a.i, a.lease from renewals a join S.runs r on r.tenant = a.tenant and r.run_id = a.run_id and r.token = a.token
     order by r.no for no key update of r),
   renewed as (
     update S.runs r set lease_until = S.now_ms() + l.lease from locked l, mode
     where set = 'off' and r.no = l.no returning l.i, r.message_count)
   select a.i, n.message_count, (
     case when n.i is null then (select token from S.runs r where r.tenant = a.tenant and r.run_id = a.run_id) end) as current
-  from asked a left join renewed n on n.i = a.i order by a.i`;
+  from renewals a left join renewed n on n.i = a.i order by a.i`;
 
 const release = `
   with ${quick},
@@ -106,36 +107,54 @@ export async function claimRun(tables: Tables, request: ClaimRequest): Promise<C
 }
 
 /**
- * Condition on a run `r`: the asker's code has not refused it at its head, and has the run's own hash or no live worker has.
+ * Condition on a run `r`: the asker's code has not refused it at its head, and is the run's own, or no live worker has that and the asker is
+ * not pinned.
  */
-const fitsCode = `not exists (
+const fitsCode = (isPinned: boolean): string => `not exists (
   select 1 from code where code.graph_id = r.graph_id and (
     exists (select 1 from S.refusals f where f.run = r.no and f.head = r.head and f.refused_by = code.hash)
-    or (code.hash <> r.graph_hash and exists (
+    or (code.hash <> coalesce(r.code, r.graph_hash) and r.code is distinct from '' and (${isPinned} or exists (
       select 1 from S.workers w where w.tenant = r.tenant and w.alive_until > S.now_ms()
-        and w.graphs ->> r.graph_id = r.graph_hash))))`;
+        and w.graphs ->> r.graph_id = coalesce(r.code, r.graph_hash))))))`;
 
 interface NextShape {
   readonly hasGraphs: boolean;
   readonly hasQueues: boolean;
   readonly hasExcept: boolean;
-  readonly hasHashes: boolean;
+  readonly hasCodes: boolean;
+  readonly isPinned: boolean;
   readonly claims: boolean;
 }
 
+/** The priorities of free runs that meet a condition, each found by one look into the index. */
+const prioritiesOf = (where: string): string => {
+  const highest = (below: string): string =>
+    `select q.priority from S.runs q where q.tenant = $1 and ${where} and q.ready_at is not null and q.owner is null ${below} order by q.priority desc limit 1`;
+  return `(with recursive p as ((${highest('')})
+      union all select (${highest('and q.priority < p.priority')}) from p where p.priority is not null)
+    select priority from p where priority is not null) level`;
+};
+
 /**
- * The statement for a request with these filters. Free runs are found by an index in their order, for each requested graph; leases
- * that ran out by an index of their own. A row that another worker is just claiming is passed over.
+ * The statement for a request with these filters. Free runs are found by an index in their order, for each requested graph and each
+ * priority, so that those which are due later are not read; leases that ran out by an index of their own. A row that another worker is just
+ * claiming is passed over. The time is one value: a join with it would read all that is not due.
  */
-function nextText({ hasGraphs, hasQueues, hasExcept, hasHashes, claims }: NextShape): string {
+function nextText({ hasGraphs, hasQueues, hasExcept, hasCodes, isPinned, claims }: NextShape): string {
   const filter = `${hasQueues ? 'and queue = any($7::text[])' : ''} ${hasExcept ? 'and not (run_id = any($8::text[]))' : ''}
-    ${hasHashes ? `and ${fitsCode}` : ''}`;
-  const due = `r.tenant = $1 and r.ready_at <= at.ms and r.due <= at.ms`;
+    ${hasCodes ? `and ${fitsCode(isPinned)}` : ''}`;
+  const now = '(select ms from at)';
+  const due = `r.tenant = $1 and r.ready_at <= ${now} and r.due <= ${now}`;
   const order = `order by priority desc, ready_at, no limit $3`;
-  const free = `select r.no, r.priority, r.ready_at from S.runs r, at where ${due} and r.ready_at is not null and r.owner is null ${filter}`;
-  const lapsed = `select r.no, r.priority, r.ready_at from S.runs r, at where ${due} and r.ready_at is not null and r.owner is not null
-    and r.lease_until <= S.now_ms() ${hasGraphs ? 'and r.graph_id = any($6::text[])' : ''} ${filter}`;
   const locked = claims ? 'for no key update of r skip locked' : '';
+  const graph = hasGraphs ? 'r.graph_id = graph.id' : 'true';
+  const free = `select r.no, r.priority, r.ready_at from S.runs r where ${due} and ${graph} and r.priority = level.priority
+    and r.ready_at is not null and r.owner is null ${filter} order by r.ready_at, r.no limit $3 ${locked}`;
+  const lapsed = `select r.no, r.priority, r.ready_at from S.runs r where ${due} and r.ready_at is not null and r.owner is not null
+    and r.lease_until <= S.now_ms() ${hasGraphs ? 'and r.graph_id = any($6::text[])' : ''} ${filter} ${order} ${locked}`;
+  const levels = hasGraphs
+    ? `(select distinct unnest($6::text[]) as id) graph cross join lateral ${prioritiesOf('q.graph_id = graph.id')}`
+    : prioritiesOf('true');
   const end = claims
     ? `update S.runs r set token = nextval('S.tokens'), owner = $4, lease_until = S.now_ms() + $5::bigint, ${countDeath('$4')}
     from chosen where r.no = chosen.no returning ${runColumns}, r.ready_at`
@@ -143,13 +162,8 @@ function nextText({ hasGraphs, hasQueues, hasExcept, hasHashes, claims }: NextSh
   return `
     with at as materialized (select coalesce($2::bigint, S.now_ms()) as ms, $4::text, $5::bigint, $6::text[], $7::text[], $8::text[], $9::text),
     code as materialized (select key as graph_id, value as hash from json_each_text($9::text::json)),
-    free as materialized (${
-      hasGraphs
-        ? `select found.* from (select distinct unnest($6::text[]) as id) graph cross join lateral
-          (${free} and r.graph_id = graph.id ${order} ${locked}) found`
-        : `${free} ${order} ${locked}`
-    }),
-    lapsed as materialized (${lapsed} ${order} ${locked}),
+    free as materialized (select found.* from ${levels} cross join lateral (${free}) found),
+    lapsed as materialized (${lapsed}),
     chosen as (select * from (select * from free union all select * from lapsed) c ${order})
     ${end}`;
 }
@@ -157,7 +171,7 @@ function nextText({ hasGraphs, hasQueues, hasExcept, hasHashes, claims }: NextSh
 /** Finds the runs that can go on, in order, and claims them if a worker is named. */
 async function findNext(
   tables: Tables,
-  { tenant, at, graphs, queues, hashes = {}, except = [], limit }: ClaimableQuery,
+  { tenant, at, graphs, queues, codes = {}, isPinned = false, except = [], limit }: ClaimableQuery,
   worker: Pick<NextRequest, 'workerId' | 'leaseMs'> | undefined,
 ): Promise<readonly (StoredRun & { ready_at: number })[]> {
   if (limit <= 0 || graphs?.length === 0 || queues?.length === 0) return [];
@@ -166,7 +180,8 @@ async function findNext(
       hasGraphs: graphs !== undefined,
       hasQueues: queues !== undefined,
       hasExcept: except.length > 0,
-      hasHashes: Object.keys(hashes).length > 0,
+      hasCodes: Object.keys(codes).length > 0,
+      isPinned,
       claims: worker !== undefined,
     }),
     [
@@ -178,7 +193,7 @@ async function findNext(
       graphs?.map(toText) ?? null,
       queues?.map(toText) ?? null,
       except.map(toText),
-      hashesToJson(hashes),
+      codesToJson(codes),
     ],
   );
   return [...rows].sort((a, b) => b.priority - a.priority || a.ready_at - b.ready_at || a.no - b.no);
@@ -236,11 +251,11 @@ export async function releaseClaim(tables: Tables, claim: Claim, refusedBy: stri
 
 export async function noteWorker(tables: Tables, worker: WorkerBeat): Promise<void> {
   const { tenant, workerId, graphs, aliveMs, body } = worker;
-  await tables.query(note, [toText(tenant), toText(workerId), hashesToJson(graphs), aliveMs, Buffer.from(body)]);
+  await tables.query(note, [toText(tenant), toText(workerId), codesToJson(graphs), aliveMs, Buffer.from(body)]);
 }
 
-const hashesToJson = (hashes: GraphHashes): string =>
-  JSON.stringify(Object.fromEntries(Object.entries(hashes).map(([id, hash]) => [toText(id), toText(hash)])));
+const codesToJson = (codes: GraphCodes): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(codes).map(([id, code]) => [toText(id), toText(code)])));
 
 /** The workers that were heard of within the last day. */
 export async function listWorkers(tables: Tables, tenant: string): Promise<readonly WorkerRow[]> {
@@ -259,7 +274,7 @@ export async function listWorkers(tables: Tables, tenant: string): Promise<reado
     tenant,
     workerId: fromText(id),
     graphs: Object.fromEntries(
-      Object.entries(JSON.parse(graphs) as GraphHashes).map(([graph, hash]) => [fromText(graph), fromText(hash)]),
+      Object.entries(JSON.parse(graphs) as GraphCodes).map(([graph, code]) => [fromText(graph), fromText(code)]),
     ),
     seenAt,
     remainingMs: remaining,

@@ -57,7 +57,7 @@ const withChanges = `
   g as (
     select * from json_to_recordset($2::text::json)
     as g(i int, tenant text, run_id text, token bigint, first bigint, last bigint, at bigint, status smallint,
-      graph_hash text, taken bigint[], closed text[], changes_waits boolean, releases boolean)),
+      graph_hash text, code text, taken bigint[], closed text[], changes_waits boolean, releases boolean)),
   ${accepted},
   opened as materialized (select ok.no, ok.tenant, w.* from ok join ${waitsTable('$8')} on w.i = ok.i),
   removed as (delete from S.waits w using ok where w.run = ok.no and w.wait_id = any(ok.closed)),
@@ -72,7 +72,8 @@ const withChanges = `
   counts as (select run, count(*)::int as n from took group by run),
   updated as (
     update S.runs r set head = ok.last, updated_at = ok.at,
-      status = coalesce(ok.status, r.status), graph_hash = coalesce(ok.graph_hash, r.graph_hash),
+      status = coalesce(ok.status, r.status), graph_hash = coalesce(ok.graph_hash, r.graph_hash), code = coalesce(ok.code, r.code),
+      ended_at = case when ok.status is null then r.ended_at when ok.status >= ${statusCode('completed')} then ok.at end,
       message_count = r.message_count - coalesce(counts.n, 0),
       message_at = case when r.message_count = coalesce(counts.n, 0) then null else r.message_at end,
       wait_at = case when not ok.changes_waits then r.wait_at else (
@@ -149,6 +150,7 @@ export class CommitLane {
       const { claim, checkpoint, releases } = item.commit;
       const key = JSON.stringify([claim.tenant, claim.runId]);
       const group = groups.get(key);
+      // Once full, it takes nothing more, of no run: what is put off is overtaken by nothing.
       const isFull = count >= batchCommitsMax || bytes > batchBytesMax;
       if (!isFull && group === undefined) {
         groups.set(key, { first: checkpoint.seq, items: [item], isClosed: releases === true });
@@ -158,7 +160,6 @@ export class CommitLane {
       } else {
         // Later commits of this run must not overtake this one.
         if (group !== undefined) group.isClosed = true;
-        else groups.set(key, { first: checkpoint.seq, items: [], isClosed: true });
         rest.push(item);
         continue;
       }
@@ -166,7 +167,7 @@ export class CommitLane {
       bytes += checkpoint.body.length;
     }
     this.#pending = rest;
-    return [...groups.values()].filter(({ items }) => items.length > 0);
+    return [...groups.values()];
   }
 
   async #flush(groups: readonly Group[]): Promise<void> {
@@ -265,6 +266,7 @@ interface RunChange {
   readonly status: number | null;
   readonly releases: boolean;
   readonly graph_hash: string | null;
+  readonly code: string | null;
   readonly taken: readonly number[];
   readonly closed: readonly string[];
   readonly changes_waits: boolean;
@@ -278,11 +280,13 @@ function describe(
   const opened = new Map<string, WaitRow>();
   const closed = new Set<string>();
   const taken: number[] = [];
-  let [status, graphHash, at, releases]: [number | null, string | null, number, boolean] = [null, null, 0, false];
+  let [status, at, releases]: [number | null, number, boolean] = [null, 0, false];
+  let [graphHash, code]: [string | null, string | null] = [null, null];
   for (const { commit } of items) {
     at = commit.checkpoint.at;
     if (commit.status !== undefined) status = statusCode(commit.status);
     if (commit.graphHash !== undefined) graphHash = toText(commit.graphHash);
+    if (commit.code !== undefined) code = toText(commit.code);
     for (const id of commit.closeWaits ?? []) {
       opened.delete(id);
       closed.add(id);
@@ -310,11 +314,12 @@ function describe(
       status,
       releases,
       graph_hash: graphHash,
+      code,
       taken,
       closed: [...closed].map(toText),
       changes_waits: changesWaits,
     },
     waits: waitsToJson([...opened.values()], i),
-    hasChanges: changesWaits || taken.length > 0 || status !== null || graphHash !== null || releases,
+    hasChanges: changesWaits || taken.length > 0 || status !== null || graphHash !== null || code !== null || releases,
   };
 }

@@ -106,11 +106,18 @@ const isOfPrepared = (state: string): boolean => state === '26000' || state === 
 /** The role may not do what was asked of it. */
 const denied = '42501';
 
+/** Nothing can be written over this connection, whatever the role may do: so is a standby. */
+const onlyRead = '25006';
+
+/** Whether the role may not call a function: what it reads may need one. */
+const isOfFunction = (error: unknown): boolean =>
+  /permission denied for (?:function|routine|procedure)/u.test(reasonOf(error));
+
 /** By the beginning of the SQLSTATE; anything else is STORE_UNAVAILABLE. */
 const codes: readonly (readonly [prefix: string, code: ErrorCode])[] = [
   ['53100', 'STORE_FULL'],
   ['53200', 'STORE_FULL'],
-  ['25006', 'STORE_READ_ONLY'],
+  [onlyRead, 'STORE_READ_ONLY'],
   [denied, 'STORE_DENIED'],
   ['55P03', 'STORE_BUSY'],
   ['40', 'STORE_BUSY'],
@@ -122,6 +129,14 @@ const codes: readonly (readonly [prefix: string, code: ErrorCode])[] = [
   ['42', 'INTERNAL'],
 ];
 
+/** After so long a connection may have been ended while this process was busy, and nobody has heard of it yet. */
+const idleMs = 100;
+
+/** Resolves when everything has been heard that the network has brought by now: from here on, the loop looks for it once as a whole. */
+async function eventsOfNetwork(): Promise<void> {
+  for (let turns = 0; turns < 2; turns += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
 export class Database {
   readonly name: string;
   readonly #options: DatabaseOptions;
@@ -129,6 +144,8 @@ export class Database {
   #hasConnected = false;
   /** Connections that have begun. */
   readonly #begun = new WeakSet<PgConnection>();
+  /** When each was given back. */
+  readonly #idleSince = new WeakMap<PgConnection, number>();
   #isClosed = false;
   #prepares: boolean;
   readonly #names = new Map<string, string>();
@@ -193,6 +210,7 @@ export class Database {
       hearConnection(connection);
       try {
         if (!this.#begun.has(connection)) await this.#setUp(connection);
+        else if (performance.now() - (this.#idleSince.get(connection) ?? 0) > idleMs) await eventsOfNetwork();
         this.#begun.add(connection);
         if (!isBroken(connection)) return connection;
         throw new Error('the server ends each connection at once');
@@ -226,6 +244,7 @@ export class Database {
       const prepares = this.#prepares;
       try {
         const reply = await work((text, values = []) => this.#run(connection, { text, values, prepares }));
+        this.#idleSince.set(connection, performance.now());
         connection.release();
         return reply;
       } catch (error) {
@@ -236,6 +255,7 @@ export class Database {
           this.#prepares = false;
           continue;
         }
+        if (state === denied && isOfFunction(error)) throw this.#mayNotExecute(error);
         if (state === denied && (await this.#mayRead())) throw this.#readOnly(error);
         throw this.#toStoreError(error);
       }
@@ -252,6 +272,16 @@ export class Database {
     const rows = await this.#run<{ reads: boolean }>(connection, { text, values, prepares: false }).catch(() => []);
     connection.release();
     return rows[0]?.reads === true;
+  }
+
+  /** A role that may read needs some functions too: it is told which right it lacks. */
+  #mayNotExecute(error: unknown): CairnError {
+    const data = {
+      store: this.name,
+      reason: reasonOf(error),
+      hint: 'The role lacks the right to execute that function: cairn migrate --role viewer --to ROLE grants it.',
+    };
+    return new CairnError('STORE_DENIED', data, { cause: error });
   }
 
   #readOnly(error: unknown): CairnError {
@@ -291,7 +321,8 @@ export class Database {
     if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return error;
     if (state === '' || state.startsWith('08') || state.startsWith('57')) return this.#unavailable(error, maybeWritten);
     const code = codes.find(([prefix]) => state.startsWith(prefix))?.[1] ?? 'STORE_UNAVAILABLE';
-    return new CairnError(code, { store: this.name, reason: reasonOf(error) }, { cause: error });
+    const hint = state === onlyRead ? { hint: 'It may be a standby: name the server that is written.' } : {};
+    return new CairnError(code, { store: this.name, reason: reasonOf(error), ...hint }, { cause: error });
   }
 
   #unavailable(error: unknown, written: ErrorData): CairnError {

@@ -103,10 +103,37 @@ update S.runs set claims = 1 where token > 0;`,
   // Where the tables were when they were last used: location.ts.
   `
 alter table S.store add column location text collate "C";`,
+  // What a run goes on under; null where it is its graph's hash.
+  `
+alter table S.runs add column code text collate "C";`,
+  // What limits across processes count by, and the runs that wait for a place; `part` says who shares a line fairly with others.
+  `
+create table S.limits (
+  tenant text collate "C" not null, name text collate "C" not null, version text collate "C" not null, body text not null,
+  primary key (tenant, name)) with (fillfactor = 50);
+create table S.line (
+  tenant text collate "C" not null, line text collate "C" not null, priority bigint not null, rank bigint not null,
+  run bigint not null primary key, run_id text collate "C" not null, part text collate "C");
+create index line_in_order on S.line (tenant, line, priority desc, rank, run);
+create index line_by_run on S.line (tenant, run_id);
+create index line_by_group on S.line (tenant, line, part, rank) where part is not null;`,
+  // When runs came to an end, which only ends write; lines of removed ones; duties that one process does for all. Ends of before are noted
+  // a part at a time (removals.ts), for which `runs_without_end` finds them. The look at removed runs is volatile: its view is that of now.
+  `
+alter table S.runs add column ended_at bigint;
+create index runs_by_end on S.runs (tenant, graph_id, status, ended_at, no) where ended_at is not null;
+create index runs_without_end on S.runs (no) where status >= 3 and ended_at is null;
+create table S.removed (
+  tenant text collate "C" not null, run_id text collate "C" not null, at bigint not null, until bigint not null,
+  because text not null, primary key (tenant, run_id));
+create index removed_until on S.removed (until);
+create table S.duties (name text collate "C" primary key, owner text collate "C" not null, until bigint not null);
+create function S.is_removed(text, text) returns boolean language sql volatile
+  as $$ select exists (select 1 from S.removed where tenant = $1 and run_id = $2 and until > S.now_ms()) $$;`,
 ];
 
 /** The newest layout that this version knows. */
-export const layoutVersion: number = layouts.length;
+const layoutVersion: number = layouts.length;
 
 /** Tables with content, for tests and roles. `store` has the layout's version and the identity. */
 export const contentTables = [
@@ -124,6 +151,10 @@ export const contentTables = [
   'live_pieces',
   'workers',
   'refusals',
+  'limits',
+  'line',
+  'removed',
+  'duties',
 ] as const;
 
 /** Writes a schema into a statement: its names begin with `S.`. */
@@ -165,9 +196,12 @@ export async function migrate(
       await query(`revoke all on schema "${schema}" from public`);
       await query(`insert into "${schema}".store (version, identity) values (0, gen_random_uuid()::text)`);
     }
+    const roles = from === 0 ? [] : await rolesOf(query, schema);
     for (const layout of layouts.slice(from)) await query(inSchema(layout, schema));
     await query(`update "${schema}".store set version = ${layoutVersion}`);
     await query(`revoke all on all functions in schema "${schema}" from public`);
+    // What the new layout adds is for the same roles: workers that run as one go on.
+    for (const { quoted, writes } of roles) await grantRights(query, schema, quoted, writes ? 'app' : 'viewer');
     return { from, to: layoutVersion };
   });
 }
@@ -207,11 +241,27 @@ export async function grantRole(database: Database, schema: string, name: string
   );
   if (found === undefined)
     throw new CairnError('CONFIG_INVALID', { path: 'role', reason: `the server has no role ${name}` });
+  await database.transaction((query) => grantRights(query, schema, found.quoted, role));
+}
+
+async function grantRights(query: Query, schema: string, quoted: string, role: PostgresRole): Promise<void> {
   const rights = role === 'app' ? 'select, insert, update, delete' : 'select';
-  await database.transaction(async (query) => {
-    await query(`grant usage on schema "${schema}" to ${found.quoted}`);
-    await query(`grant ${rights} on all tables in schema "${schema}" to ${found.quoted}`);
-    await query(`grant execute on all functions in schema "${schema}" to ${found.quoted}`);
-    if (role === 'app') await query(`grant usage on all sequences in schema "${schema}" to ${found.quoted}`);
-  });
+  await query(`grant usage on schema "${schema}" to ${quoted}`);
+  await query(`grant ${rights} on all tables in schema "${schema}" to ${quoted}`);
+  await query(`grant execute on all functions in schema "${schema}" to ${quoted}`);
+  if (role === 'app') await query(`grant usage on all sequences in schema "${schema}" to ${quoted}`);
+}
+
+/** The roles that were granted rights on the runs, but for their owner. */
+function rolesOf(
+  query: Query,
+  schema: string,
+): Promise<readonly { readonly quoted: string; readonly writes: boolean }[]> {
+  return query(
+    `select quote_ident(r.rolname) as quoted, bool_or(a.privilege_type = 'INSERT') as writes
+     from pg_class c cross join aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
+     where c.oid = to_regclass($1) and a.grantee <> c.relowner and a.privilege_type in ('SELECT', 'INSERT')
+     group by 1`,
+    [`"${schema}".runs`],
+  );
 }

@@ -6,7 +6,7 @@ import { blobSuite } from '../../testing/blob-suite.ts';
 import { memoriesSuite } from '../../testing/memories-suite.ts';
 import { networkFaults, putNetworkBefore } from '../../testing/store-suite/random/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
-import { tenant, type StoreUnderTest } from '../../testing/store-suite/examples.ts';
+import { admission, tenant, type StoreUnderTest } from '../../testing/store-suite/examples.ts';
 import { openPostgresStore, type PostgresPool } from './index.ts';
 
 const server = await preparePostgres();
@@ -58,6 +58,23 @@ describe.skipIf(typeof server === 'string')(`Postgres store${typeof server === '
     await store.live?.write(run, { remove: 'all' });
     expect(await other.live?.read(run, -1)).toEqual([]);
     await Promise.all([store.close(), other.close()]);
+  });
+
+  test('P6 tables of a newer layout are refused by name, with both numbers, and nothing is written', async () => {
+    await serverOf().empty();
+    const [{ version } = {}] = await serverOf().run('select version from cairn.store');
+    await serverOf().run('update cairn.store set version = 1000');
+    const store = openOn(serverOf());
+    try {
+      const refused = { code: 'STORE_VERSION_UNKNOWN', data: { version: 1000, supported: version } };
+      await expect(store.admitRun(admission('r'))).rejects.toMatchObject(refused);
+      await expect(store.listRuns({ tenant })).rejects.toMatchObject(refused);
+      await expect(store.migrate()).rejects.toMatchObject(refused);
+      expect(await serverOf().run('select count(*)::int as n from cairn.runs')).toEqual([{ n: 0 }]);
+    } finally {
+      await serverOf().run(`update cairn.store set version = ${String(version)}`);
+      await store.close();
+    }
   });
 
   test('S3.3 bytes are read as they were written, however the server writes them, over our connections and those of a pool', async () => {

@@ -1,6 +1,6 @@
 /** The store in a Postgres database, which any number of machines share. */
 import type { LiveFeed } from '../../ports/live-feed.ts';
-import { fromText, toText, Tables, keyOf, runNo } from './tables.ts';
+import { fromText, kindCode, toText, Tables, keyOf, runNo } from './tables.ts';
 import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts';
 import { findNewest } from '../beside-runs.ts';
 import { CairnError } from '../../errors.ts';
@@ -20,11 +20,13 @@ import {
 import { CommitLane } from './commit-lane.ts';
 import { Database, type PostgresPool } from './database.ts';
 import { examineServer } from './examine.ts';
+import { createPostgresLimits } from './limits.ts';
 import { grantRole, migrate, type PostgresRole } from './layout.ts';
 import { checkSchema, openPool, readPostgresUrl, weaknessOf } from './place.ts';
 import { postgresRenewalSource } from './renewal.ts';
 import { createPostgresBlobs } from './postgres-blobs.ts';
 import * as reads from './run-reads.ts';
+import { createEndedRuns, createRemovals } from './removals.ts';
 import * as writes from './run-writes.ts';
 import { WakeUps } from './wake-ups.ts';
 
@@ -105,6 +107,7 @@ export function openPostgresStore(options: PostgresStoreOptions): PostgresStore 
     blobs: createPostgresBlobs(tables),
     memories: createPostgresMemories(tables),
     live: createPostgresLiveFeed(tables),
+    limits: createPostgresLimits(tables, wake),
     ready: () => tables.ready(),
     migrate: () => migrate(database, schema),
     grant: (name, role) => grantRole(database, schema, name, role),
@@ -168,6 +171,9 @@ function createReads(
   | 'readMessages'
   | 'hasMessage'
   | 'listWaits'
+  | 'countRuns'
+  | 'countOpen'
+  | 'countCodes'
   | 'readTags'
   | 'listWorkers'
 > {
@@ -184,6 +190,9 @@ function createReads(
     readMessages: (key) => reads.readMessages(tables, key),
     hasMessage: (key, message) => reads.hasMessage(tables, key, message),
     listWaits: (query) => reads.listWaits(tables, query),
+    countRuns: (query) => reads.countRuns(tables, query),
+    countOpen: (tenant) => reads.countOpen(tables, tenant),
+    countCodes: (tenant, graphs) => reads.countCodes(tables, tenant, graphs),
     readTags: (key) => reads.readTags(tables, key),
     listWorkers: (tenant) => listWorkers(tables, tenant),
   };
@@ -221,7 +230,9 @@ function createWrites(tables: Tables, lane: CommitLane, wake: Wake, assertOpen: 
       if (claim === undefined) wake({ tenant, runId });
       return reply;
     },
-    removeRun: (key) => writes.removeRun(tables, key),
+    removeRun: (key, leaves) => writes.removeRun(tables, key, leaves),
+    removals: createRemovals(tables),
+    ended: createEndedRuns(tables),
     claimRun: (request) => claimRun(tables, request),
     claimNext: (request) => claimNext(tables, request),
     listClaimable: (query) => listClaimable(tables, query),
@@ -241,6 +252,12 @@ function createWrites(tables: Tables, lane: CommitLane, wake: Wake, assertOpen: 
       const reply = await writes.postMessage(tables, message);
       if (reply.status === 'accepted') wake({ tenant, runId });
       return reply;
+    },
+    clearDelivery: async (key, waitId) => {
+      await tables.query(
+        `delete from S.waits where run = ${runNo} and wait_id = $3 and kind = ${kindCode('delivery')}`,
+        [...keyOf(key), toText(waitId)],
+      );
     },
     tagCheckpoint: (key, tag) => writes.tagCheckpoint(tables, key, tag),
     removeTag: async (key, name) => {

@@ -1,8 +1,11 @@
 /** Reads of runs and of what belongs to them. */
+import type { CodeCount, OpenCounts } from '../../ports/run-counts.ts';
 import type {
   CheckpointRow,
+  CountQuery,
   MessageRow,
   OpenWait,
+  StoredStatus,
   Page,
   RunKey,
   RunQuery,
@@ -71,6 +74,11 @@ class Conditions {
     this.#texts.push(text.replaceAll('?', `$${this.values.push(value)}`));
   }
 
+  /** Adds a condition without a value of its own. */
+  require(text: string): void {
+    this.#texts.push(text);
+  }
+
   /** Adds a value. @returns its parameter */
   parameter(value: unknown): string {
     return `$${this.values.push(value)}`;
@@ -81,10 +89,9 @@ class Conditions {
   }
 }
 
-export async function listRuns(tables: Tables, query: RunQuery): Promise<Page<RunRow>> {
-  const { tenant, status, graphId, parentRunId, labels = {}, since, until, limit = pageSize } = query;
-  const [before = never] = readCursor(query.cursor, 1);
-  const conditions = new Conditions(['r.tenant = $1', 'r.no < $2'], [toText(tenant), before]);
+/** What makes a run one that a query is about, on whatever page. */
+function conditionsOf({ tenant, status, graphId, parentRunId, labels = {}, since, until }: RunQuery): Conditions {
+  const conditions = new Conditions(['r.tenant = $1'], [toText(tenant)]);
   conditions.add('r.status = any(?::smallint[])', status?.map(statusCode));
   conditions.add('r.graph_id = ?', graphId === undefined ? undefined : toText(graphId));
   conditions.add('r.parent_run = ?', parentRunId === undefined ? undefined : toText(parentRunId));
@@ -94,6 +101,23 @@ export async function listRuns(tables: Tables, query: RunQuery): Promise<Page<Ru
     const of = `l.tenant = r.tenant and l.run = r.no and l.name = ${conditions.parameter(toText(name))}`;
     conditions.add(`exists (select 1 from S.labels l where ${of} and l.value = ?)`, toText(value));
   }
+  return conditions;
+}
+
+export async function countRuns(tables: Tables, { exceptIds = [], ...query }: CountQuery): Promise<number> {
+  const conditions = conditionsOf(query);
+  for (const prefix of exceptIds)
+    conditions.add('not (r.run_id >= ? and r.run_id < ? || chr(1114111))', toText(prefix));
+  const { text, values } = conditions;
+  const [row] = await tables.query<{ n: number }>(`select count(*)::int as n from S.runs r where ${text}`, values);
+  return row?.n ?? 0;
+}
+
+export async function listRuns(tables: Tables, query: RunQuery): Promise<Page<RunRow>> {
+  const { limit = pageSize } = query;
+  const [before = never] = readCursor(query.cursor, 1);
+  const conditions = conditionsOf(query);
+  conditions.add('r.no < ?', before);
   const { text } = conditions;
   const runs = await tables.query<StoredRun>(
     `select ${runColumns} from S.runs r where ${text} order by r.no desc limit ${conditions.parameter(limit + 1)}`,
@@ -104,6 +128,39 @@ export async function listRuns(tables: Tables, query: RunQuery): Promise<Page<Ru
     rows: runs.slice(0, limit).map(toRunRow),
     ...(last !== undefined && runs.length > limit ? { cursor: String(last.no) } : {}),
   };
+}
+
+/** No more waits, or open runs by their code, are counted. In the order of their index, so that it is walked and not the table with their bodies. */
+const countedMax = 100_000;
+
+export async function countOpen(tables: Tables, tenant: string): Promise<OpenCounts> {
+  const of = (status: StoredStatus): string =>
+    `(select count(*) from S.runs where tenant = $1 and status = ${statusCode(status)})::int as ${status}`;
+  const [row] = await tables.query<Record<'running' | 'cancelling' | 'paused' | 'waits' | 'overdue', number>>(
+    `select ${of('running')}, ${of('cancelling')}, ${of('paused')},
+      (select count(*) from (select kind from S.waits where tenant = $1 order by due, id limit ${countedMax}) w
+        where kind <> ${kindCode('delivery')})::int as waits,
+      (select count(*) from S.waits where tenant = $1 and due <= S.now_ms())::int as overdue`,
+    [toText(tenant)],
+  );
+  const { running = 0, cancelling = 0, paused = 0, waits = 0, overdue = 0 } = row ?? {};
+  return { runs: { running, cancelling, paused }, waits, overdue };
+}
+
+export async function countCodes(
+  tables: Tables,
+  tenant: string,
+  graphs: readonly string[],
+): Promise<readonly CodeCount[]> {
+  const open = ['running', 'cancelling', 'paused'] as const;
+  const rows = await tables.query<{ graph_id: string; code: string; runs: number }>(
+    `select graph_id, code, count(*)::int as runs from (
+      select graph_id, coalesce(code, graph_hash) as code from S.runs
+      where tenant = $1 and status in (${open.map(statusCode).join(', ')}) and graph_id = any($2::text[]) limit ${countedMax}) r
+    group by graph_id, code order by graph_id, code`,
+    [toText(tenant), graphs.map(toText)],
+  );
+  return rows.map(({ graph_id, code, runs }) => ({ graphId: fromText(graph_id), code: fromText(code), runs }));
 }
 
 export async function readCheckpoints(
@@ -171,12 +228,12 @@ const answered = `exists (select 1 from S.messages m
 export async function listWaits(tables: Tables, query: WaitQuery): Promise<Page<OpenWait>> {
   const { tenant, runId, kinds, dueBy, isAnswered, limit = pageSize } = query;
   const [due = -never, id = -1] = readCursor(query.cursor, 2);
-  const conditions = new Conditions(
-    ['w.tenant = $1', '(w.due, w.id) > ($2::bigint, $3::bigint)'],
-    [toText(tenant), due, id],
-  );
-  conditions.add('r.run_id = ?', runId === undefined ? undefined : toText(runId));
-  conditions.add('w.kind = any(?::smallint[])', kinds?.map(kindCode));
+  const conditions = new Conditions(['(w.due, w.id) > ($2::bigint, $3::bigint)'], [toText(tenant), due, id]);
+  // The waits of one run are found by its number; those of a tenant in the order of their due times.
+  if (runId === undefined) conditions.require('w.tenant = $1');
+  else conditions.add('w.run = (select no from S.runs where tenant = $1 and run_id = ?)', toText(runId));
+  if (kinds === undefined) conditions.add('w.kind <> ?', kindCode('delivery'));
+  else conditions.add('w.kind = any(?::smallint[])', kinds.map(kindCode));
   conditions.add('w.due <= ?', dueBy === undefined ? undefined : toBigint(dueBy));
   conditions.add(`${answered} = ?::boolean`, isAnswered);
   const { text } = conditions;

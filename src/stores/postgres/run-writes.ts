@@ -1,5 +1,7 @@
 /** Writes of whole runs and of what belongs to them, except for commits and claims. */
 import { CairnError } from '../../errors.ts';
+import type { Remembrance } from '../../ports/removals.ts';
+import { expiredError } from '../../ports/removed-runs.ts';
 import { scheduleOf } from '../../ports/schedule.ts';
 import type {
   Admission,
@@ -12,7 +14,8 @@ import type {
   TagRow,
 } from '../../ports/store.ts';
 import { copyWait } from './commit-lane.ts';
-import { isOfValues } from './database.ts';
+import { isOfValues, sqlStateOf } from './database.ts';
+import { readRemoved, remember, tablesOfRun } from './removals.ts';
 import { readRun } from './run-reads.ts';
 import {
   fromText,
@@ -20,6 +23,7 @@ import {
   modeOf,
   modeTable,
   runColumns,
+  endedCodes,
   statusCode,
   toBytes,
   toRunRow,
@@ -33,26 +37,31 @@ import {
 /**
  * Admissions of one turn. A run that is to be due at once is so by the server's clock too: a worker whose clock is ahead makes nobody wait.
  * The parent's checkpoint is locked until the fork is written. Runs are written in one order, so that no two statements wait for each other.
+ *
+ * Whether a run of this id was removed is looked at again when the row is there: the statement may have waited for that removal, and then
+ * fails ({@link removedMeanwhile}).
  */
 const admit = `
   with ${modeTable('$1')},
   a as materialized (
     select g.*, b.meta, b.checksum, b.body
     from json_to_recordset($2::text::json) as g(i int, tenant text, run_id text, key text, graph_id text, graph_hash text,
-      status smallint, seq bigint, at bigint, parent_run text, parent_seq bigint, queue text, queue_key text, priority bigint,
-      due bigint, wait_at bigint, owner text, lease bigint)
+      code text, status smallint, seq bigint, at bigint, parent_run text, parent_seq bigint, queue text, queue_key text, priority bigint,
+      due bigint, wait_at bigint, owner text, lease bigint, revives boolean)
     join unnest($3::bytea[], $4::bytea[], $5::bytea[]) with ordinality as b(meta, checksum, body, n) on b.n = g.i + 1),
   parent as materialized (
     select a.i from a join S.runs p on p.tenant = a.tenant and p.run_id = a.parent_run
     join S.checkpoints c on c.run = p.no and c.seq = a.parent_seq for key share of p, c),
   made as (
-    insert into S.runs as r (tenant, run_id, key, graph_id, graph_hash, status, head, created_at, updated_at, parent_run,
-      parent_seq, queue, queue_key, priority, due, wait_at, meta, claims, token, owner, lease_until)
-    select tenant, run_id, key, graph_id, graph_hash, status, seq, at, at, parent_run, parent_seq, queue, queue_key, priority,
+    insert into S.runs as r (tenant, run_id, key, graph_id, graph_hash, code, status, head, created_at, updated_at, parent_run,
+      parent_seq, queue, queue_key, priority, due, wait_at, meta, ended_at, claims, token, owner, lease_until)
+    select tenant, run_id, key, graph_id, graph_hash, code, status, seq, at, at, parent_run, parent_seq, queue, queue_key, priority,
       case when due is null then least(at, S.now_ms()) else due end, wait_at, meta,
-      case when owner is null then 0 else 1 end, case when owner is null then 0 else nextval('S.tokens') end, owner,
+      case when status >= ${statusCode('completed')} then at end, case when owner is null then 0 else 1 end, case when owner is null then 0 else nextval('S.tokens') end, owner,
       case when owner is null then 0 else S.now_ms() + lease end
-    from a where parent_run is null or exists (select 1 from parent where parent.i = a.i)
+    from a where (parent_run is null or exists (select 1 from parent where parent.i = a.i))
+      and (revives or not exists (
+        select 1 from S.removed x where x.tenant = a.tenant and x.run_id = a.run_id and x.until > S.now_ms()))
     order by tenant, run_id
     on conflict (tenant, run_id) do nothing returning r.*),
   named as materialized (select made.no, a.* from made join a on a.tenant = made.tenant and a.run_id = made.run_id),
@@ -64,8 +73,14 @@ const admit = `
   opened as (
     insert into S.waits (run, wait_id, tenant, kind, due, checksum, body)
     select named.no, w.wait_id, named.tenant, w.kind, w.due, decode(w.checksum, 'hex'), decode(w.body, 'hex')
-    from named join ${waitsTable('$9')} on w.i = named.i)
-  select ${runColumns}, named.i, set from made r join named on named.no = r.no, mode`;
+    from named join ${waitsTable('$9')} on w.i = named.i),
+  forgotten as (
+    delete from S.removed x using named where named.revives and x.tenant = named.tenant and x.run_id = named.run_id)
+  select ${runColumns}, named.i, set, 1 / (case when named.revives or not S.is_removed(r.tenant, r.run_id) then 1 else 0 end)
+  from made r join named on named.no = r.no, mode`;
+
+/** SQLSTATE of the division in {@link admit}: the run was removed while it was admitted. */
+const removedMeanwhile = '22012';
 
 /** Admissions of this many runs share a statement at most. */
 const admissionsMax = 128;
@@ -132,16 +147,21 @@ export class AdmissionLane {
       }
     } catch (error) {
       // Values of one run can be what the server refuses; then the others are written without it.
+      const [only] = items;
+      if (only !== undefined && items.length === 1 && sqlStateOf((error as Error).cause) === removedMeanwhile)
+        return this.#settle(only);
       if (items.length > 1 && isOfValues(error)) for (const item of items) await this.#write([item]);
       else for (const item of items) item.reject(error);
     }
   }
 
-  /** One that was not made: its run is there already, or its parent is not. */
+  /** One that was not made: its run is there already or was removed, or its parent is not there. */
   async #settle({ admission, resolve, reject }: PendingAdmission): Promise<void> {
     const { parent } = admission;
     const run = await readRun(this.#tables, admission);
+    const line = run === undefined ? await readRemoved(this.#tables, admission) : undefined;
     if (run !== undefined) resolve({ created: false, run });
+    else if (line !== undefined && admission.revives !== true) reject(expiredError(line));
     else if (parent) reject(new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${parent.runId}@${parent.seq}` }));
     // It was removed meanwhile.
     else this.#pending.push({ admission, resolve, reject });
@@ -175,7 +195,7 @@ function toValues(items: readonly PendingAdmission[]): readonly unknown[] {
 }
 
 function describeAdmission(admission: Admission, i: number): object {
-  const { key, graphId, graphHash, status, parent, checkpoint, waits, claim } = admission;
+  const { key, graphId, graphHash, code, status, parent, checkpoint, waits, claim } = admission;
   const schedule = scheduleOf(admission);
   const [tenant, run_id] = keyOf(admission);
   const dues = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
@@ -186,6 +206,7 @@ function describeAdmission(admission: Admission, i: number): object {
     key: toText(key),
     graph_id: toText(graphId),
     graph_hash: toText(graphHash),
+    ...(code !== undefined && { code: toText(code) }),
     status: statusCode(status),
     seq: checkpoint.seq,
     at: checkpoint.at,
@@ -196,11 +217,12 @@ function describeAdmission(admission: Admission, i: number): object {
     ...(admission.schedule?.dueAt !== undefined && { due: admission.schedule.dueAt }),
     ...(dues.length > 0 && { wait_at: Math.min(...dues) }),
     ...(claim && { owner: toText(claim.workerId), lease: claim.leaseMs }),
+    revives: admission.revives === true,
   };
 }
 
 /** @throws RUN_NOT_FOUND, HISTORY_HAS_FORKS, CLAIM_TAKEN */
-export async function removeRun(tables: Tables, key: RunKey): Promise<void> {
+export async function removeRun(tables: Tables, key: RunKey, leaves?: Remembrance): Promise<void> {
   const { runId } = key;
   await tables.transaction(async (query) => {
     const [run] = await query<{ no: number; owner: string | null; remaining: number }>(
@@ -216,8 +238,8 @@ export async function removeRun(tables: Tables, key: RunKey): Promise<void> {
     );
     if (forks.length > 0)
       throw new CairnError('HISTORY_HAS_FORKS', { runId, forks: forks.map(({ run_id }) => fromText(run_id)) });
-    for (const table of ['labels', 'checkpoints', 'snapshots', 'waits', 'messages', 'tags', 'refusals'])
-      await query(`delete from S.${table} where run = $1`, [run.no]);
+    if (leaves !== undefined) await remember(query, key.tenant, [runId], leaves);
+    for (const table of tablesOfRun) await query(`delete from S.${table} where run = $1`, [run.no]);
     await query(`delete from S.runs where no = $1`, [run.no]);
   });
 }
@@ -227,43 +249,103 @@ export async function removeRun(tables: Tables, key: RunKey): Promise<void> {
  * message's time is at most that of the server, so that a message of a clock that is ahead is not passed over.
  */
 const post = `
-  with run as materialized (select no from S.runs where tenant = $1 and run_id = $2 for no key update),
+  with run as materialized (select no, status from S.runs where tenant = $1 and run_id = $2 for no key update),
+  ended as materialized (select 1 from run where $9 and status = any($10::smallint[])),
   wait as materialized (
     select w.run from S.waits w join run on w.run = run.no where $3 = 'answer' and w.wait_id = $4 for key share of w),
   first as materialized (
     select m.id, m.body, m.taken from S.messages m join run on m.run = run.no where m.kind = $3 and m.name = $4),
+  seat as materialized (
+    select s.name, m.body from unnest($8::text[]) s (name) cross join run
+      left join S.messages m on m.run = run.no and m.kind = 'seat' and m.name = s.name),
+  held as materialized (select name, body from seat where body <> convert_to($4, 'UTF8') limit 1),
   inserted as (
     insert into S.messages (run, kind, name, at, checksum, body)
     select no, $3, $4, $5::bigint, $6::bytea, $7::bytea from run
-    where not exists (select 1 from first) and ($3 <> 'answer' or exists (select 1 from wait))
+    where not exists (select 1 from first) and not exists (select 1 from held) and not exists (select 1 from ended)
+      and ($3 <> 'answer' or exists (select 1 from wait))
     on conflict do nothing returning id),
   replaced as (
     update S.messages m set id = nextval('S.orders'), at = $5::bigint, checksum = $6::bytea, body = $7::bytea, taken = false
     from run, first where m.run = run.no and m.kind = $3 and m.name = $4 and m.id = first.id and m.taken and first.taken
-      and ($3 = 'cancel' or exists (select 1 from wait)) returning m.id),
+      and not exists (select 1 from held) and ($3 = 'cancel' or exists (select 1 from wait)) returning m.id),
   stored as (select id from inserted union all select id from replaced),
+  seated as (
+    insert into S.messages (run, kind, name, at, body, taken)
+    select run.no, 'seat', seat.name, $5::bigint, convert_to($4, 'UTF8'), true from run cross join seat
+    where seat.body is null and exists (select 1 from stored)),
   counted as (
     update S.runs set message_count = message_count + 1,
       message_at = least(message_at, $5::bigint, S.now_ms()) from run where runs.no = run.no and exists (select 1 from stored))
-  select first.body as first, exists (select 1 from stored) as is_stored, exists (select 1 from wait) as is_open
-  from run left join first on true`;
+  select first.body as first, exists (select 1 from stored) as is_stored, exists (select 1 from wait) as is_open,
+    exists (select 1 from ended) as is_ended, held.name as seat, convert_from(held.body, 'UTF8') as holder
+  from run left join first on true left join held on true`;
+
+interface PostReply {
+  readonly first: Uint8Array | null;
+  readonly is_stored: boolean;
+  readonly is_open: boolean;
+  readonly is_ended: boolean;
+  readonly seat: string | null;
+  readonly holder: string | null;
+}
+
+/** Another message took a seat between the look and the write: this one was not written. */
+const uniqueViolation = '23505';
 
 /** @throws RUN_NOT_FOUND */
 export async function postMessage(tables: Tables, message: Message): Promise<MessageReply> {
-  const { runId, kind, name, at, checksum } = message;
-  const body = Buffer.from(message.body);
-  const values = [...keyOf(message), kind, toText(name), at, checksum ? Buffer.from(checksum) : null, body];
-  // Ends: a message that came between is found by the next try.
+  const { runId, admission, seats = [] } = message;
+  // Ends: a message that came between, the seat that one took, or the run that was admitted, is found by the next try.
   for (;;) {
-    const [row] = await tables.query<{ first: Uint8Array | null; is_stored: boolean; is_open: boolean }>(post, values);
-    if (row === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
-    if (row.is_stored) return { status: 'accepted' };
-    if (row.first !== null)
-      return Buffer.compare(row.first, body) === 0
-        ? { status: 'equal' }
-        : { status: 'taken', first: toBytes(row.first) };
-    if (kind === 'answer' && !row.is_open) return { status: 'closed' };
+    const rows = await tables.query<PostReply>(post, valuesOf(message)).catch((error: unknown) => {
+      if (seats.length === 0 || sqlStateOf((error as Error).cause) !== uniqueViolation) throw error;
+    });
+    if (rows === undefined) continue;
+    const [row] = rows;
+    const reply = row && toMessageReply(message, row);
+    if (reply !== undefined) return reply;
+    if (row !== undefined) continue;
+    if (admission === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+    const line = await readRemoved(tables, message);
+    if (line !== undefined) throw expiredError(line);
+    const isMade = await admitWith(tables, admission, message).catch((error: unknown) => {
+      if (sqlStateOf((error as Error).cause) !== removedMeanwhile) throw error;
+    });
+    if (isMade === true) return { status: 'accepted', created: true };
   }
+}
+
+function valuesOf(message: Message): readonly unknown[] {
+  const { kind, name, at, checksum, isForOpen = false } = message;
+  const body = Buffer.from(message.body);
+  const seats = (message.seats ?? []).map(toText);
+  const row = [kind, toText(name), at, checksum ? Buffer.from(checksum) : null, body];
+  return [...keyOf(message), ...row, seats, isForOpen, endedCodes];
+}
+
+/** Undefined: another message of this name was being written, and is found by the next try. */
+function toMessageReply(message: Message, row: PostReply): MessageReply | undefined {
+  if (row.is_stored) return { status: 'accepted' };
+  if (row.first !== null)
+    return Buffer.compare(row.first, message.body) === 0
+      ? { status: 'equal' }
+      : { status: 'taken', first: toBytes(row.first) };
+  if (row.is_ended) return { status: 'ended' };
+  if (message.kind === 'answer' && !row.is_open) return { status: 'closed' };
+  if (row.seat === null) return undefined;
+  return { status: 'seated', seat: fromText(row.seat), holder: fromText(row.holder ?? '') };
+}
+
+/** Admits a run and posts its first message, in one transaction. @returns false if somebody else admitted the run meanwhile */
+function admitWith(tables: Tables, admission: Admission, message: Message): Promise<boolean> {
+  const nothing = { resolve: () => undefined, reject: () => undefined };
+  return tables.transaction(async (query) => {
+    const made = await query(admit, toValues([{ admission, ...nothing }]));
+    if (made.length === 0) return false;
+    await query(post, valuesOf(message));
+    return true;
+  });
 }
 
 /** The checkpoint that a row is to refer to, locked so that no prune removes it meanwhile. */

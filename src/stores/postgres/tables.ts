@@ -1,16 +1,28 @@
 /** The tables of one schema: statements on them, and rows to and from the values of the port. */
 import { CairnError } from '../../errors.ts';
 import { openStatuses } from '../../ports/held-runs.ts';
-import type { Durability, GrantedClaim, Refusal, RunKey, RunRow, StoredStatus, WaitRow } from '../../ports/store.ts';
+import type {
+  Durability,
+  GrantedClaim,
+  WorkerMismatch,
+  RunKey,
+  RunRow,
+  StoredStatus,
+  WaitRow,
+} from '../../ports/store.ts';
+import { isRunOver } from '../../state/tree.ts';
 import type { Database, Query } from './database.ts';
 import { ensureLayout, inSchema } from './layout.ts';
 import { holdIfMoved } from './location.ts';
 
 const statuses: readonly StoredStatus[] = ['running', 'cancelling', 'paused', 'completed', 'failed', 'cancelled'];
-const waitKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry'];
+const waitKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry', 'delivery', 'refused'];
 
 /** The number of a status. Those up to 1 go on by themselves, the next one if something comes. The layout names these numbers. */
 export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
+/** The numbers of the statuses of runs that are over, which follow one another to the last. */
+export const endedCodes: readonly number[] = statuses.filter(isRunOver).map(statusCode);
+
 export const kindCode = (kind: WaitRow['kind']): number => waitKinds.indexOf(kind);
 
 /** Stands for "no due time". */
@@ -26,7 +38,7 @@ export const fromText = (text: string): string =>
 
 /** Bytes to hand out: a plain array, which nobody else has. */
 export const toBytes = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
-export const toHex = (bytes: Uint8Array): string =>
+const toHex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 
 /** Makes `set_config('synchronous_commit', …)` part of a statement, for that statement alone. Whoever uses it must read `mode`. */
@@ -98,6 +110,7 @@ export interface StoredRun {
   readonly key: string;
   readonly graph_id: string;
   readonly graph_hash: string;
+  readonly code: string | null;
   readonly status: number;
   readonly head: number;
   readonly created_at: number;
@@ -131,6 +144,7 @@ const plainColumns = [
   'key',
   'graph_id',
   'graph_hash',
+  'code',
   'status',
   'head',
   'created_at',
@@ -171,6 +185,7 @@ export function toRunRow(run: StoredRun): RunRow {
     key: fromText(run.key),
     graphId: fromText(run.graph_id),
     graphHash: fromText(run.graph_hash),
+    ...(run.code !== null && { code: fromText(run.code) }),
     status: statuses[run.status] ?? 'failed',
     head: run.head,
     createdAt: run.created_at,
@@ -197,7 +212,7 @@ export function toRunRow(run: StoredRun): RunRow {
   };
 }
 
-const readRefusals = (json: string): readonly Refusal[] =>
+const readRefusals = (json: string): readonly WorkerMismatch[] =>
   (JSON.parse(json) as [string, number][]).map(([by, at]) => ({ by: fromText(by), at }));
 
 export function toGranted(run: StoredRun, workerId: string, leaseMs: number): GrantedClaim {

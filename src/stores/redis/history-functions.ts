@@ -14,11 +14,8 @@ function writes.commit(q, bytes)
   call('HSET', P .. 'run:' .. r.id, 'head', int(q.seq), 'updatedAt', int(q.at))
   r.head = q.seq
   if q.graphHash then set(r, { graphHash = q.graphHash }) end
-  if q.status and q.status ~= r.status then
-    call('ZREM', index(r.tenant, 'status:' .. r.status), r.runId)
-    call('ZADD', index(r.tenant, 'status:' .. q.status), int(r.no), r.runId)
-    set(r, { status = q.status })
-  end
+  if q.code then set(r, { code = q.code }) end
+  if q.status and q.status ~= r.status then setStatus(r, q.status) end
   for _, waitId in ipairs(q.close or {}) do removeWait(r, waitId) end
   for i, w in ipairs(q.waits or {}) do openWait(r, w[1], w[2], w[3], bytes[1 + i]) end
   for _, id in ipairs(q.take or {}) do
@@ -86,7 +83,7 @@ end
 
 function reads.tags(q) return { 'ok', call('HGETALL', P .. 'tag:' .. named(q.tenant, q.runId)) } end
 
-function writes.post(q, bytes)
+local function post(q, bytes)
   local r = load(q.tenant, q.runId)
   if not r then return { 'RUN_NOT_FOUND' } end
   local name, row = q.kind .. ':' .. q.name, bytes[1]
@@ -97,7 +94,13 @@ function writes.post(q, bytes)
     if bodyOf(first[3]) == bodyOf(row) then return { 'ok', 'equal' } end
     return { 'ok', 'taken', bodyOf(first[3]) }
   end
+  if q.isForOpen and isOver(r) then return { 'ok', 'ended' } end
   if q.kind == 'answer' and not isOpen then return { 'ok', 'closed' } end
+  for _, seat in ipairs(q.seats) do
+    local holder = call('HGET', P .. 'seat:' .. r.id, seat)
+    if holder and holder ~= q.name then return { 'ok', 'seated', seat, holder } end
+  end
+  for _, seat in ipairs(q.seats) do call('HSET', P .. 'seat:' .. r.id, seat, q.name) end
   local id = nextNumber()
   call('HSET', P .. 'msg:' .. r.id, name, pack({ id, false, row }))
   call('ZADD', P .. 'inbox:' .. r.id, int(id), name)
@@ -105,6 +108,15 @@ function writes.post(q, bytes)
   place(r)
   wake(r.tenant, r.runId)
   return { 'ok', 'accepted' }
+end
+
+-- The run of the message is admitted first if it is not there: the bytes behind the message's are those of its admission.
+function writes.post(q, bytes)
+  if not q.admission or load(q.tenant, q.runId) then return post(q, bytes) end
+  local made = writes.admit(q.admission, { unpack(bytes, 2) })
+  if made[1] ~= 'ok' then return made end
+  post(q, bytes)
+  return { 'ok', 'created' }
 end
 
 function reads.hasMessage(q)
@@ -125,7 +137,8 @@ local function isAnswered(id, waitId) return call('ZSCORE', P .. 'inbox:' .. id,
 
 -- The waits of a page, and where to go on if there may be more that were not looked at.
 function reads.waits(q)
-  local rows, seen, key = {}, 0, P .. 'waits:' .. q.tenant
+  local isOwed = q.kinds and has(q.kinds, 'delivery')
+  local rows, seen, key = {}, 0, waitsKey(q.tenant, isOwed and 'delivery')
   local from = q.due and '(' .. pad(q.due) .. pad(q.order) .. '\\255' or '-'
   local members
   if q.runId then
@@ -146,7 +159,9 @@ function reads.waits(q)
       local w = unpackOne(call('HGET', P .. 'wait:' .. id, waitId))
       from, seen = '(' .. member, seen + 1
       if q.dueBy and w[3] > q.dueBy then return { 'ok', rows, false } end
-      if (not q.kinds or has(q.kinds, w[2])) and (q.isAnswered == nil or q.isAnswered == isAnswered(id, waitId)) then
+      local isWanted
+      if q.kinds then isWanted = has(q.kinds, w[2]) else isWanted = w[2] ~= 'delivery' end
+      if isWanted and (q.isAnswered == nil or q.isAnswered == isAnswered(id, waitId)) then
         rows[#rows + 1] = { w[3], w[1], runId, call('HGET', P .. 'run:' .. id, 'graphId'), waitId, w[2], w[4] }
         if #rows > q.limit then return { 'ok', rows, false } end
       end
@@ -154,6 +169,13 @@ function reads.waits(q)
     end
     if members or #page < 100 then return { 'ok', rows, false } end
   end
+end
+
+function frees.clear(q)
+  local r = load(q.tenant, q.runId)
+  local stored = r and call('HGET', P .. 'wait:' .. r.id, q.waitId)
+  if stored and unpackOne(stored)[2] == 'delivery' then removeWait(r, q.waitId) end
+  return { 'ok' }
 end
 
 function frees.prune(q, bytes)

@@ -86,6 +86,20 @@ describe.skipIf(typeof server === 'string')(`Redis store${typeof server === 'str
     await Promise.all([store.close(), other.close()]);
   });
 
+  test('P6 keys of a newer layout are refused by name, and nothing is written', async () => {
+    await serverOf().empty();
+    const first = openOn(serverOf());
+    await first.readIdentity();
+    await first.close();
+    const [key = ''] = (await serverOf().run('KEYS', '*store')) as readonly string[];
+    await serverOf().run('HSET', key, 'layout', '1000');
+    const store = openOn(serverOf());
+    await expectCode(startRun(store, 'r'), 'STORE_VERSION_UNKNOWN');
+    await expectCode(store.listRuns({ tenant }), 'STORE_VERSION_UNKNOWN');
+    await store.close();
+    expect(await serverOf().run('KEYS', '*run:*')).toEqual([]);
+  });
+
   test('S2 what was acknowledged is there after a SIGKILL of the server under load, and each claim holds', async () => {
     await serverOf().empty();
     const stores = [openOn(serverOf()), openOn(serverOf())] as const;
@@ -306,6 +320,19 @@ describe.skipIf(typeof server === 'string')(`Redis store${typeof server === 'str
     expect(await answerOf(`127.0.0.1:${port}?connect_timeout=0.2&ca=${certificate}`)).toMatch(/not in the cert's list/);
     await other.stop();
     rmSync(folder, { recursive: true });
+  });
+
+  test('W5 who watches is woken when a connection that listens is there again: what was written meanwhile woke nobody', async () => {
+    await serverOf().empty();
+    const store = openOn(serverOf());
+    const woken: (string | undefined)[] = [];
+    store.watch?.(tenant, (runId) => woken.push(runId));
+    await until('the connection listens', () => store.hearsOthers?.() === true, 20);
+    await serverOf().run('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await until('it listens again', () => woken.length > 0, 20);
+    // Of all runs: nobody knows which ones they are.
+    expect([...new Set(woken)]).toEqual([undefined]);
+    await store.close();
   });
 
   test('S3 a server without room refuses writes by name, and still gives claims back', async () => {

@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Memories } from '../../ports/memories.ts';
+import { expiredError } from '../../ports/removed-runs.ts';
 import { scheduleOf } from '../../ports/schedule.ts';
 import type {
   Admission,
@@ -10,7 +11,8 @@ import type {
   ClaimableQuery,
   Commit,
   GrantedClaim,
-  GraphHashes,
+  GraphCodes,
+  MessageReply,
   OpenWait,
   Page,
   RunKey,
@@ -24,7 +26,10 @@ import type {
   WaitRow,
 } from '../../ports/store.ts';
 import { firstRetryMs, readWakeUp, retryMaxMs, Watchers } from '../watchers.ts';
+import { createRedisRemovals, toRemoved } from './removals.ts';
 import { createRedisBlobs, createRedisLiveFeed, createRedisMemories } from './beside-runs.ts';
+import { countOpen, countRuns, fixedQuery } from './counts.ts';
+import { createRedisLimits } from './redis-limits.ts';
 import { plainPassword, secretPassword } from '../server-url.ts';
 import { redisRenewalSource } from './renewal.ts';
 import { never } from './run-functions.ts';
@@ -90,6 +95,8 @@ export function openRedisStore(options: RedisStoreOptions): RedisStore {
     blobs: createRedisBlobs(server),
     memories: createRedisMemories(server),
     live: createRedisLiveFeed(server),
+    limits: createRedisLimits(server, (key) => wakeUps.wake(key)),
+    removals: createRedisRemovals(server),
     examine: () => server.examine(),
     ready: () => server.ready(),
     close: async () => {
@@ -132,6 +139,7 @@ function toRunRow(reply: Reply | undefined): RunRow {
     key: textOf(r[2]),
     graphId: textOf(r[3]),
     graphHash: textOf(r[4]),
+    ...(r[27] !== null && { code: textOf(r[27]) }),
     status: textOf(r[5]) as StoredStatus,
     head: Number(r[6]),
     createdAt: Number(r[7]),
@@ -175,6 +183,8 @@ type Reads = Pick<
   | 'readTime'
   | 'readRun'
   | 'findRuns'
+  | 'countRuns'
+  | 'countOpen'
   | 'listRuns'
   | 'readCheckpoints'
   | 'readSnapshot'
@@ -195,6 +205,8 @@ function createReads(server: RedisServer): Reads {
     },
     findRuns: async (tenant, prefix, limit) =>
       listOf((await server.call('find', { tenant, prefix, limit }))[0]).map(toRunRow),
+    countRuns: (query) => countRuns(server, query),
+    countOpen: (tenant) => countOpen(server, tenant),
     listRuns: (query) => listRuns(server, query),
     readCheckpoints: async (key, { from, to, limit = Infinity }) => {
       const query = { ...keyOf(key), from: bounded(from), to: bounded(to), limit: bounded(limit) };
@@ -229,7 +241,7 @@ function createReads(server: RedisServer): Reads {
         return {
           tenant,
           workerId: textOf(id),
-          graphs: JSON.parse(textOf(graphs)) as GraphHashes,
+          graphs: JSON.parse(textOf(graphs)) as GraphCodes,
           seenAt: Number(seenAt),
           remainingMs: Number(remaining),
           body: new Uint8Array(body as Buffer),
@@ -240,8 +252,8 @@ function createReads(server: RedisServer): Reads {
 
 /** The server looks at a part of the runs in each call. Ends: each call begins after the one before. */
 async function listRuns(server: RedisServer, query: RunQuery): Promise<Page<RunRow>> {
-  const { tenant, status, graphId, parentRunId, labels = {}, since, until, limit = pageSize } = query;
-  const fixed = { tenant, status, graphId, parentRun: parentRunId, labels: Object.entries(labels), since, till: until };
+  const { status, limit = pageSize } = query;
+  const fixed = { ...fixedQuery(query), status };
   let [before = Number.MAX_SAFE_INTEGER] = readCursor(query.cursor, 1);
   const rows: Reply[] = [];
   for (;;) {
@@ -308,6 +320,7 @@ type Writes = Pick<
   | 'commit'
   | 'writeSnapshot'
   | 'postMessage'
+  | 'clearDelivery'
   | 'tagCheckpoint'
   | 'removeTag'
   | 'pruneRun'
@@ -318,8 +331,8 @@ function createWrites(server: RedisServer, wake: Wake): Writes {
   return {
     setIdentity: async (identity) => void (await server.call('setIdentity', { identity })),
     admitRun: (admission) => writeAdmission(server, admission, wake),
-    removeRun: async (key) => {
-      await server.call('remove', keyOf(key), [], (word, [owner, remaining]) => {
+    removeRun: async (key, leaves) => {
+      await server.call('remove', { ...keyOf(key), ...leaves }, [], (word, [owner, remaining]) => {
         const { runId } = key;
         if (word === 'HISTORY_HAS_FORKS')
           return new CairnError(word, { runId, forks: listOf(owner).map((fork) => textOf(fork)) });
@@ -333,13 +346,16 @@ function createWrites(server: RedisServer, wake: Wake): Writes {
       await server.call('snapshotAt', { ...keyOf(key), seq }, [packRow(snapshot)], () => noCheckpoint(key.runId, seq));
     },
     postMessage: async (message) => {
-      const { tenant, runId, kind, name, at } = message;
-      const query = { tenant, runId, kind, name, at };
-      const [status, first] = await server.call('post', query, [packRow(message)], () => notFound(message));
-      const reply = textOf(status) as 'accepted' | 'equal' | 'closed' | 'taken';
-      if (reply === 'accepted') wake(message);
-      return reply === 'taken' ? { status: reply, first: new Uint8Array(first as Buffer) } : { status: reply };
+      const { tenant, runId, kind, name, at, seats = [], isForOpen, admission } = message;
+      const query = { tenant, runId, kind, name, at, seats, isForOpen };
+      const first = admission && { admission: admissionQuery(admission) };
+      const bytes = [packRow(message), ...(admission === undefined ? [] : admissionBytes(admission))];
+      const [status, ...rest] = await server.call('post', { ...query, ...first }, bytes, (word, line) =>
+        word === 'RUN_EXPIRED' ? expiredError(toRemoved(runId, line)) : notFound(message),
+      );
+      return toMessageReply(textOf(status), rest, () => wake(message));
     },
+    clearDelivery: async (key, waitId) => void (await server.call('clear', { ...keyOf(key), waitId })),
     tagCheckpoint: async (key, { name, seq }) =>
       void (await server.call('tag', { ...keyOf(key), name, seq }, [], () => noCheckpoint(key.runId, seq))),
     removeTag: async (key, name) => void (await server.call('untag', { ...keyOf(key), name })),
@@ -364,16 +380,26 @@ function createWrites(server: RedisServer, wake: Wake): Writes {
   };
 }
 
-async function writeAdmission(server: RedisServer, admission: Admission, wake: Wake): Promise<AdmissionReply> {
-  const { key, graphId, graphHash, status, parent, checkpoint, waits, claim, labels = {}, meta } = admission;
+/** What became of a message. @param wake - called if it was stored */
+function toMessageReply(status: string, [first, holder]: readonly Reply[], wake: () => void): MessageReply {
+  const reply = status as MessageReply['status'] | 'created';
+  if (reply === 'accepted' || reply === 'created') wake();
+  if (reply === 'created') return { status: 'accepted', created: true };
+  if (reply === 'seated') return { status: reply, seat: textOf(first), holder: textOf(holder) };
+  return reply === 'taken' ? { status: reply, first: new Uint8Array(first as Buffer) } : { status: reply };
+}
+
+function admissionQuery(admission: Admission): object {
+  const { key, graphId, graphHash, code, status, parent, checkpoint, waits, claim, labels = {} } = admission;
   const { tenant, runId } = admission;
   const { queue, priority, key: queueKey } = scheduleOf(admission);
-  const query = {
+  return {
     tenant,
     runId,
     key,
     graphId,
     graphHash,
+    code,
     status,
     queue,
     priority,
@@ -385,11 +411,24 @@ async function writeAdmission(server: RedisServer, admission: Admission, wake: W
     at: checkpoint.at,
     labels: Object.entries(labels),
     waits: waitQuery(waits),
+    revives: admission.revives,
     ...claim,
   };
-  const bytes = [Buffer.from(meta), packRow(checkpoint), ...waits.map((wait) => packRow(wait))];
-  const [created, row, token] = await server.call('admit', query, bytes, () =>
-    noCheckpoint(parent?.runId ?? runId, parent?.seq ?? 0),
+}
+
+const admissionBytes = ({ meta, checkpoint, waits }: Admission): readonly Buffer[] => [
+  Buffer.from(meta),
+  packRow(checkpoint),
+  ...waits.map((wait) => packRow(wait)),
+];
+
+async function writeAdmission(server: RedisServer, admission: Admission, wake: Wake): Promise<AdmissionReply> {
+  const { tenant, runId, parent, claim } = admission;
+  const bytes = admissionBytes(admission);
+  const [created, row, token] = await server.call('admit', admissionQuery(admission), bytes, (word, line) =>
+    word === 'RUN_EXPIRED'
+      ? expiredError(toRemoved(runId, line))
+      : noCheckpoint(parent?.runId ?? runId, parent?.seq ?? 0),
   );
   if (created === 1 && claim === undefined) wake(admission);
   const granted = created === 1 && claim ? { claim: { tenant, runId, ...claim, token: Number(token) } } : {};
@@ -398,7 +437,7 @@ async function writeAdmission(server: RedisServer, admission: Admission, wake: W
 
 /** One atomic call: the fence is checked where the rows are written. Commits of one turn go out together. */
 async function writeCommit(server: RedisServer, commit: Commit, wake: Wake): Promise<{ isHeld: boolean }> {
-  const { claim, checkpoint, openWaits, closeWaits, takeMessages, status, graphHash, releases } = commit;
+  const { claim, checkpoint, openWaits, closeWaits, takeMessages, status, graphHash, code, releases } = commit;
   const { tenant, runId, token } = claim;
   const { seq, at } = checkpoint;
   const query = {
@@ -409,6 +448,7 @@ async function writeCommit(server: RedisServer, commit: Commit, wake: Wake): Pro
     at,
     status,
     graphHash,
+    code,
     releases,
     close: closeWaits,
     take: takeMessages,
@@ -437,11 +477,21 @@ function createClaims(server: RedisServer, wake: Wake): Claims {
     const { workerId, leaseMs } = by;
     return { claim: { tenant: run.tenant, runId: run.runId, workerId, leaseMs, token: Number(token) }, run };
   };
-  const nextQuery = ({ tenant, at, graphs, queues, hashes = {}, except = [], limit }: ClaimableQuery): object => ({
+  const nextQuery = ({
+    tenant,
+    at,
+    graphs,
+    queues,
+    codes = {},
+    isPinned,
+    except = [],
+    limit,
+  }: ClaimableQuery): object => ({
     tenant,
     graphs,
     queues,
-    hashes,
+    codes,
+    isPinned,
     except,
     limit,
     ...(at === undefined ? {} : { at: bounded(at) }),

@@ -16,9 +16,10 @@ export const scanMax = 2_000;
  *
  * - `store` layout, identity, and the `run_id` of the server that gives numbers; `number` the last number used; `tenants`
  * - `run:ID` fields of a run; `cp:ID` and `snap:ID` rows by seq; `tag:ID`; `wait:ID` and `due:ID` open waits; `msg:ID` messages by kind and
- *   name, `inbox:ID` those that no commit has taken
+ *   name, `seat:ID` the seats that they have, `inbox:ID` those that no commit has taken
  * - `idx:…` runs by admission, status, graph, parent and label; `ids:` and `keys:` for prefixes; `waits:` of a tenant by due time
  * - `ready:…` runs that can go on, by priority, graph and queue, which `buckets:` lists; `leased:` claimed ones by the end of their lease
+ * - `removed:ID` lines of removed runs, `duty:` what one process does for all; both end by themselves
  * - `blob…`, `mem…`, `live:`, `workers:`
  *
  * A row of bytes is: time as 8 bytes, length of the checksum, checksum, body. Members that sort begin with numbers of equal width.
@@ -57,7 +58,7 @@ local numbers = { no = 1, head = 1, createdAt = 1, updatedAt = 1, parentSeq = 1,
   priority = 1, due = 1, first = 1, messageAt = 1, claims = 1, deaths = 1, deathsHead = 1, deathsUnreleased = 1 }
 local fields = { 'no', 'tenant', 'runId', 'key', 'graphId', 'graphHash', 'status', 'head', 'createdAt', 'updatedAt', 'parentRun',
   'parentSeq', 'token', 'owner', 'leaseUntil', 'prunedBelow', 'queue', 'queueKey', 'priority', 'due', 'first', 'messageAt', 'labels',
-  'refusals', 'slot', 'member', 'claims', 'deaths', 'deathsHead', 'deathsUnreleased' }
+  'refusals', 'slot', 'member', 'claims', 'deaths', 'deathsHead', 'deathsUnreleased', 'code' }
 
 local function load(tenant, runId)
   local id = named(tenant, runId)
@@ -114,6 +115,14 @@ local function place(r)
 end
 
 local function index(tenant, what) return P .. 'idx:' .. named(tenant, what) end
+
+local function isOver(r) return r.status == 'completed' or r.status == 'failed' or r.status == 'cancelled' end
+
+local function setStatus(r, status)
+  call('ZREM', index(r.tenant, 'status:' .. r.status), r.runId)
+  call('ZADD', index(r.tenant, 'status:' .. status), int(r.no), r.runId)
+  set(r, { status = status })
+end
 local function labelIndex(name, value) return 'label:' .. #name .. ':' .. name .. value end
 local function labelsOf(r) return r.labels and unpackOne(r.labels) or {} end
 local function indexesOf(r)
@@ -143,8 +152,11 @@ local function rowOf(r)
   return { r.tenant, r.runId, r.key, r.graphId, r.graphHash, r.status, r.head, r.createdAt, r.updatedAt, r.parentRun, r.parentSeq,
     isClaimed(r, at) and r.owner, isClaimed(r, at) and r.leaseUntil - at, call('EXISTS', P .. 'inbox:' .. r.id), r.prunedBelow, r.queue,
     r.queueKey, r.priority, int(r.due), call('HGET', P .. 'run:' .. r.id, 'meta') or '',
-    call('EXISTS', index(r.tenant, 'parent:' .. r.runId)), call('EXISTS', P .. 'tag:' .. r.id), refusals, r.no, claimsOf(r), deathsAt(r), r.deathsUnreleased or 0 }
+    call('EXISTS', index(r.tenant, 'parent:' .. r.runId)), call('EXISTS', P .. 'tag:' .. r.id), refusals, r.no, claimsOf(r), deathsAt(r), r.deathsUnreleased or 0, r.code or false }
 end
+
+-- Deliveries stand by themselves: nobody who asks for waits looks at them.
+local function waitsKey(tenant, kind) return P .. (kind == 'delivery' and 'owed:' or 'waits:') .. tenant end
 
 local function removeWait(r, waitId)
   local stored = call('HGET', P .. 'wait:' .. r.id, waitId)
@@ -152,7 +164,7 @@ local function removeWait(r, waitId)
   local w = unpackOne(stored)
   call('HDEL', P .. 'wait:' .. r.id, waitId)
   call('ZREM', P .. 'due:' .. r.id, waitId)
-  call('ZREM', P .. 'waits:' .. r.tenant, pad(w[3]) .. pad(w[1]) .. pack({ r.runId, waitId }))
+  call('ZREM', waitsKey(r.tenant, w[2]), pad(w[3]) .. pad(w[1]) .. pack({ r.runId, waitId }))
 end
 
 local function openWait(r, waitId, kind, due, row)
@@ -160,13 +172,13 @@ local function openWait(r, waitId, kind, due, row)
   local order = nextNumber()
   call('HSET', P .. 'wait:' .. r.id, waitId, pack({ order, kind, due, row }))
   if due < never then call('ZADD', P .. 'due:' .. r.id, int(due), waitId) end
-  call('ZADD', P .. 'waits:' .. r.tenant, 0, pad(due) .. pad(order) .. pack({ r.runId, waitId }))
+  call('ZADD', waitsKey(r.tenant, kind), 0, pad(due) .. pad(order) .. pack({ r.runId, waitId }))
 end
 
 local function grant(r, workerId, leaseMs)
   local died = r.owner and r.owner ~= workerId and workerId ~= '${heldBy}' and 1 or 0
   set(r, { token = nextNumber(), owner = workerId, leaseUntil = now() + leaseMs, claims = claimsOf(r) + 1,
-    deaths = deathsAt(r) + died, deathsHead = r.head, deathsUnreleased = (r.deathsUnreleased or 0) + died })
+    deaths = deathsAt(r) + died, deathsHead = r.head, deathsUnreleased = (r.status ~= 'paused' and r.deathsUnreleased or 0) + died })
   place(r)
   return r.token
 end
@@ -208,17 +220,27 @@ function writes.setIdentity(q)
 end
 function reads.time() return { 'ok', now() } end
 
+-- The line of a removed run: when, until when it is remembered, and why.
+local function lineOf(tenant, runId)
+  local stored = call('GET', P .. 'removed:' .. named(tenant, runId))
+  local line = stored and unpackOne(stored)
+  if line and line[2] > now() then return { int(line[1]), int(line[2]), line[3] } end
+end
+
 function writes.admit(q, bytes)
   local existing = load(q.tenant, q.runId)
   if existing then return { 'ok', 0, rowOf(existing), 0 } end
+  local line = lineOf(q.tenant, q.runId)
+  if line and not q.revives then return { 'RUN_EXPIRED', unpack(line) } end
   if q.parentRun and call('HEXISTS', P .. 'cp:' .. named(q.tenant, q.parentRun), int(q.parentSeq)) == 0 then
     return { 'CHECKPOINT_NOT_FOUND' }
   end
   local id, no = named(q.tenant, q.runId), nextNumber()
+  if line then call('DEL', P .. 'removed:' .. id) end
   call('SADD', P .. 'tenants', q.tenant)
   call('HSET', P .. 'run:' .. id, 'tenant', q.tenant, 'runId', q.runId, 'meta', bytes[1])
   local r = { id = id, slot = false, member = false, owner = false, messageAt = false }
-  set(r, { no = no, tenant = q.tenant, runId = q.runId, key = q.key, graphId = q.graphId, graphHash = q.graphHash, status = q.status,
+  set(r, { no = no, tenant = q.tenant, runId = q.runId, key = q.key, graphId = q.graphId, graphHash = q.graphHash, code = q.code or false, status = q.status,
     head = q.seq, first = q.seq, createdAt = q.at, updatedAt = q.at, token = 0, leaseUntil = 0, prunedBelow = 0, queue = q.queue,
     priority = q.priority, due = q.due or math.min(q.at, now()),
     parentRun = q.parentRun or false, parentSeq = q.parentSeq or false, queueKey = q.queueKey or false,
@@ -265,8 +287,8 @@ local function fitsQuery(r, q)
   return true
 end
 
--- The rows of a page, and the number from which to go on if there may be more that were not looked at.
-function reads.list(q)
+-- The indexes that have all runs of a query, and the fewest others.
+local function indexesFor(q)
   local keys = { index(q.tenant, 'runs') }
   local function narrow(what)
     local key = index(q.tenant, what)
@@ -283,6 +305,25 @@ function reads.list(q)
     end
     if sum < call('ZCARD', keys[1]) then keys = ofStatus end
   end
+  return keys
+end
+
+-- How many runs of a query there are among the next of its narrowest index, and the number from which to go on; 0 at its end.
+function reads.countRuns(q)
+  local key, count = indexesFor(q)[1], 0
+  local page = call('ZREVRANGEBYSCORE', key, '(' .. int(q.before), '-inf', 'WITHSCORES', 'LIMIT', 0, ${scanMax})
+  for i = 1, #page, 2 do
+    local isCounted = true
+    for _, prefix in ipairs(q.exceptIds) do isCounted = isCounted and page[i]:sub(1, #prefix) ~= prefix end
+    local r = isCounted and load(q.tenant, page[i])
+    if r and fitsQuery(r, q) then count = count + 1 end
+  end
+  return { 'ok', count, #page < 2 * ${scanMax} and 0 or tonumber(page[#page]) }
+end
+
+-- The rows of a page, and the number from which to go on if there may be more that were not looked at.
+function reads.list(q)
+  local keys = indexesFor(q)
   local found, stopped = {}, 0
   for _, key in ipairs(keys) do
     local before, count, seen = '(' .. int(q.before), 0, 0
@@ -313,20 +354,67 @@ function reads.list(q)
   return { 'ok', rows, stopped }
 end
 
-function frees.remove(q)
-  local r, at = load(q.tenant, q.runId), now()
-  if not r then return { 'RUN_NOT_FOUND' } end
-  if isClaimed(r, at) then return { 'CLAIM_TAKEN', r.owner, r.leaseUntil - at } end
-  local forks = call('ZRANGE', index(r.tenant, 'parent:' .. r.runId), 0, -1)
-  if #forks > 0 then return { 'HISTORY_HAS_FORKS', forks } end
+local function removeWhole(r, q)
   for _, waitId in ipairs(call('HKEYS', P .. 'wait:' .. r.id)) do removeWait(r, waitId) end
   for _, name in ipairs(indexesOf(r)) do call('ZREM', index(r.tenant, name), r.runId) end
   call('ZREM', P .. 'ids:' .. r.tenant, r.runId)
   call('ZREM', P .. 'keys:' .. r.tenant, r.key .. '\\0' .. r.runId)
   r.status = 'removed'
   place(r)
-  for _, kind in ipairs({ 'run:', 'cp:', 'snap:', 'tag:', 'wait:', 'due:', 'msg:', 'inbox:', 'live:' }) do call('UNLINK', P .. kind .. r.id) end
+  for _, kind in ipairs({ 'run:', 'cp:', 'snap:', 'tag:', 'wait:', 'due:', 'msg:', 'seat:', 'inbox:', 'live:' }) do call('UNLINK', P .. kind .. r.id) end
+  if q.because and q.rememberMs > 0 then
+    call('SET', P .. 'removed:' .. r.id, pack({ now(), now() + q.rememberMs, q.because }), 'PX', int(q.rememberMs))
+  end
+end
+
+local function forksOf(r) return call('ZRANGE', index(r.tenant, 'parent:' .. r.runId), 0, -1) end
+
+function frees.remove(q)
+  local r, at = load(q.tenant, q.runId), now()
+  if not r then return { 'RUN_NOT_FOUND' } end
+  if isClaimed(r, at) then return { 'CLAIM_TAKEN', r.owner, r.leaseUntil - at } end
+  local forks = forksOf(r)
+  if #forks > 0 then return { 'HISTORY_HAS_FORKS', forks } end
+  removeWhole(r, q)
   return { 'ok' }
+end
+
+-- Whether something of the run is still to be delivered.
+local function owes(r)
+  for _, stored in ipairs(call('HVALS', P .. 'wait:' .. r.id)) do
+    if unpackOne(stored)[2] == 'delivery' then return true end
+  end
+  return false
+end
+
+function frees.removeEnded(q)
+  local ids, at = {}, now()
+  for _, runId in ipairs(q.runIds) do
+    local r = load(q.tenant, runId)
+    if r and isOver(r) and not isClaimed(r, at) and #forksOf(r) == 0 and call('EXISTS', P .. 'tag:' .. r.id) == 0
+      and not owes(r) then
+      removeWhole(r, q)
+      ids[#ids + 1] = runId
+    end
+  end
+  return { 'ok', ids }
+end
+
+function reads.removed(q)
+  local line = lineOf(q.tenant, q.runId)
+  if line then return { 'ok', unpack(line) } end
+  return { 'ok' }
+end
+
+function frees.forgetRemoved(q) return { 'ok', call('DEL', P .. 'removed:' .. named(q.tenant, q.runId)) } end
+
+function frees.duty(q)
+  local key, at = P .. 'duty:' .. q.name, now()
+  local stored = call('GET', key)
+  local duty = stored and unpackOne(stored)
+  if duty and duty[1] ~= q.workerId and duty[2] > at then return { 'ok', 0 } end
+  call('SET', key, pack({ q.workerId, at + q.leaseMs }), 'PX', int(q.leaseMs))
+  return { 'ok', 1 }
 end
 
 function writes.claim(q)
@@ -336,14 +424,14 @@ function writes.claim(q)
   return { 'ok', grant(r, q.workerId, q.leaseMs), rowOf(r) }
 end
 
--- Whether the asker's code may go on with a run: it has not refused it here, and no live worker has the run's own code.
-local function fitsCode(r, hashes, live)
-  local own = hashes[r.graphId]
+-- Whether the asker's code may go on with a run: it has not refused it here, and is the run's own, or no live worker has that.
+local function fitsCode(r, q, live)
+  local own, code = q.codes[r.graphId], r.code or r.graphHash
   if not own then return true end
   for _, one in ipairs(refusalsOf(r)) do if one[1] == own then return false end end
-  if own == r.graphHash then return true end
-  for _, graphs in ipairs(live) do if graphs[r.graphId] == r.graphHash then return false end end
-  return true
+  if own == code or code == '' then return true end
+  for _, graphs in ipairs(live) do if graphs[r.graphId] == code then return false end end
+  return not q.isPinned
 end
 
 local function liveWorkers(tenant, at)
@@ -363,7 +451,7 @@ local function findNext(q)
   local byPriority, priorities = {}, {}
   local function take(r, list)
     if not r or isClaimed(r, at) or r.due > limitAt or except[r.runId] then return false end
-    if q.queues and not has(q.queues, r.queue) or not fitsCode(r, q.hashes, live) then return false end
+    if q.queues and not has(q.queues, r.queue) or not fitsCode(r, q, live) then return false end
     r.at = readyAt(r)
     if not r.at or r.at > limitAt then return false end
     list[#list + 1] = r
@@ -419,6 +507,13 @@ function reads.claimable(q)
   local ids = {}
   for i, r in ipairs(findNext(q)) do ids[i] = r.runId end
   return { 'ok', ids }
+end
+
+function reads.count(q)
+  local function of(status) return call('ZCARD', index(q.tenant, 'status:' .. status)) end
+  local waits = P .. 'waits:' .. q.tenant
+  return { 'ok', of('running'), of('cancelling'), of('paused'), call('ZCARD', waits),
+    call('ZLEXCOUNT', waits, '-', '(' .. pad(now() + 1)) }
 end
 
 function frees.renew(q)

@@ -63,7 +63,7 @@ export function checkOptions(options: unknown): asserts options is SqliteStoreOp
 }
 
 /** Validates the options of memories. @throws CONFIG_INVALID an unknown or invalid option */
-export function checkMemoriesOptions(options: unknown): asserts options is Pick<SqliteStoreOptions, 'path' | 'now'> {
+function checkMemoriesOptions(options: unknown): asserts options is Pick<SqliteStoreOptions, 'path' | 'now'> {
   check('openSqliteMemories', { path: checks.path, now: checks.now }, options);
 }
 

@@ -1,16 +1,20 @@
 /** The store in one SQLite file, over Node's built-in driver. */
-import type { RunKey, Admission, Commit, Durability, Store } from '../../ports/store.ts';
+import type { EndedQuery, Removals } from '../../ports/removals.ts';
+import type { RunKey, Admission, Commit, Durability, Message, MessageReply, Store } from '../../ports/store.ts';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import { CheckpointPlaces, MessageWrite, createPrepare } from './tables/run-rows.ts';
 import { CommitWrite, type PendingCommit, HistoryWrites, RunHeads } from './tables/history-writes.ts';
 import { HistoryReads } from './tables/history-reads.ts';
+import { LimitReads, LimitWrites, type LimitParts } from './tables/limit-rows.ts';
+import type { LimitStore } from '../../ports/limits.ts';
 import { HostClock } from '../host-clock.ts';
-import { Watchers } from '../watchers.ts';
+import { Watchers, wakeUnparked } from '../watchers.ts';
 import { sqliteRenewalSource } from './file/renewal.ts';
 import { findDamage, openDatabase, readSpace, type OpenedDatabase, StoreIdentity } from './file/open-database.ts';
 import { RunReads, WaitReads } from './tables/wait-reads.ts';
+import { EndedRows, RemovedRows } from './tables/removals.ts';
 import { RunWrites } from './tables/run-writes.ts';
 import { WorkerRows } from './tables/workers.ts';
 import { layoutVersion } from './tables/schema.ts';
@@ -65,6 +69,7 @@ function copyCommit(commit: Commit): PendingCommit {
     checkpoint: { seq, at, body: copyBytes(body), checksum: copyBytes(checksum) },
     status: commit.status,
     graphHash: commit.graphHash,
+    code: commit.code,
     openWaits: commit.openWaits?.map(copyBody),
     closeWaits: commit.closeWaits?.slice(),
     takeMessages: commit.takeMessages?.slice(),
@@ -109,29 +114,32 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   const live = openSqliteLiveFeed(path, Date.now);
   let isClosed = false;
   const watchers = new Watchers();
-  const writes = createWrites(db, clock, { heads, places, store: name }, (work, durability, bytes, isAlone = false) => {
+  const read = <Reply>(work: () => Reply): Promise<Reply> => {
+    try {
+      if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
+      return Promise.resolve(work());
+    } catch (error) {
+      return Promise.reject(mapSqliteError(error, name));
+    }
+  };
+  const write: Write = (work, durability, bytes, isAlone = false) => {
     if (isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: name }));
     if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
     return queue.enqueue(work, durability === 'power', bytes, isAlone);
-  });
+  };
+  const commits = new CommitWrite(createPrepare(db), heads, places, clock.now);
+  const writes = createWrites(db, clock, { heads, places, commits, store: name }, write);
+  const reads = createReads(opened, clock, name, read);
   return {
     name,
     capabilities: { durability: durability === 'normal' ? 'process' : 'power', isShared: true },
     live,
-    ...createReads(opened, clock, name, (work) => {
-      try {
-        if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
-        return Promise.resolve(work());
-      } catch (error) {
-        return Promise.reject(mapSqliteError(error, name));
-      }
-    }),
+    limits: createLimits(db, { heads, commits, clock }, read, write, (key) => watchers.wake(key.tenant, key.runId)),
+    ...reads.store,
     ...writes,
+    removals: { ...writes.removals, read: reads.removed },
     ...wakingWrites(writes, watchers),
-    watch: (tenant, wake) => {
-      const stops = [watchers.add(tenant, wake), watchFile(db, () => watchers.wake(tenant))];
-      return () => stops.forEach((stop) => stop());
-    },
+    watch: (tenant, wake) => watchBoth(db, watchers, tenant, wake),
     renewalSource: () =>
       options.now === undefined ? sqliteRenewalSource(path) : 'its clock is a function of the program',
     vacuum: async () => {
@@ -147,6 +155,12 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       db.close();
     },
   };
+}
+
+/** Hears of writes through this store, and of those of others to its file. */
+function watchBoth(db: DatabaseSync, watchers: Watchers, tenant: string, wake: (runId?: string) => void): () => void {
+  const stops = [watchers.add(tenant, wake), watchFile(db, () => watchers.wake(tenant))];
+  return () => stops.forEach((stop) => stop());
 }
 
 /** The writes after which a run may have become claimable, which also notify those who watch. */
@@ -184,21 +198,27 @@ type Reads = Pick<
   | 'listWaits'
   | 'readTags'
   | 'listWorkers'
+  | 'countRuns'
+  | 'countOpen'
+  | 'countCodes'
+  | 'ended'
 >;
 
 function createReads(
   { db, layout }: OpenedDatabase,
   clock: HostClock,
-  store: string,
+  name: string,
   read: <Reply>(work: () => Reply) => Promise<Reply>,
-): Reads {
+): { readonly store: Reads; readonly removed: Removals['read'] } {
   const prepare = createPrepare(db);
-  const runs = new RunReads(prepare, clock, layout, store);
+  const runs = new RunReads(prepare, clock, layout, name);
   const history = new HistoryReads(prepare);
   const waits = new WaitReads(prepare, layout);
   const identity = new StoreIdentity(prepare, layout);
   const workers = new WorkerRows(prepare, layout, clock.now);
-  return {
+  const ended = new EndedRows(prepare);
+  const removed = new RemovedRows(prepare, clock.now);
+  const store: Reads = {
     readIdentity: () => read(() => identity.read()),
     findDamage: () => read(() => [...findDamage(db), ...runs.findDamage()]),
     readSpace: () => read(() => readSpace(db)),
@@ -212,23 +232,43 @@ function createReads(
     listWaits: (query) => read(() => waits.listWaits(query)),
     readTags: (key) => read(() => history.readTags(key)),
     listWorkers: (tenant) => read(() => workers.list(tenant)),
+    countRuns: (query) => read(() => runs.countRuns(query)),
+    countOpen: (tenant) => read(() => runs.countOpen(tenant)),
+    countCodes: (tenant, graphs) => read(() => runs.countCodes(tenant, graphs)),
+    // A file of an older layout that is only read has no such index.
+    ...(layout >= 11 && {
+      ended: {
+        graphs: (tenant: string) => read(() => ended.graphs(tenant)),
+        list: (query: EndedQuery) => read(() => ended.list(query)),
+      },
+    }),
   };
+  return { store, removed: (key) => read(() => removed.read(key)) };
 }
 
 /** Queues a write. `isAlone`: no other run is advanced through this store, so there is nothing to share a transaction with. */
 type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number, isAlone?: boolean) => Promise<Reply>;
 
+interface WrittenParts {
+  readonly heads: RunHeads;
+  readonly places: CheckpointPlaces;
+  readonly commits: CommitWrite;
+  readonly store: string;
+}
+
 function createWrites(
   db: DatabaseSync,
   clock: HostClock,
-  { heads, places, store }: { readonly heads: RunHeads; readonly places: CheckpointPlaces; readonly store: string },
+  { heads, places, commits, store }: WrittenParts,
   write: Write,
-): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'vacuum' | 'close'> {
+): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'limits' | 'vacuum' | 'close' | 'removals'> & {
+  readonly removals: Omit<Removals, 'read'>;
+} {
   const prepare = createPrepare(db);
-  const commits = new CommitWrite(prepare, heads, places, clock.now);
   const reads = new RunReads(prepare, clock, layoutVersion, store);
   const workers = new WorkerRows(prepare, layoutVersion, clock.now);
-  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, workers, clock, store });
+  const removed = new RemovedRows(prepare, clock.now);
+  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, workers, removed, clock, store });
   const history = new HistoryWrites(prepare, heads, places);
   const messages = new MessageWrite(prepare);
   const advanced = new AdvancedRuns();
@@ -240,7 +280,7 @@ function createWrites(
       if (source.claim !== undefined) advanced.add(source);
       return write(() => runs.admitRun(admission), admission.durability, source.checkpoint.body.length);
     },
-    removeRun: ({ tenant, runId }) => write(() => runs.removeRun({ tenant, runId }), 'process', 0),
+    ...createRemovals(runs, removed, write),
     claimRun: (source) => {
       const request = { ...source };
       advanced.add(source);
@@ -272,10 +312,9 @@ function createWrites(
       const snapshot = copyRow(source);
       return write(() => history.writeSnapshot({ tenant, runId }, snapshot), 'process', snapshot.body.length);
     },
-    postMessage: (source) => {
-      const message = copyBody(source);
-      return write(() => messages.postMessage(message), 'power', message.body.length);
-    },
+    postMessage: (source) => postMessage(source, { runs, messages, write }),
+    clearDelivery: ({ tenant, runId }, waitId) =>
+      write(() => commits.clearDelivery({ tenant, runId }, waitId), 'process', 0),
     tagCheckpoint: ({ tenant, runId }, source) => {
       const tag = { ...source };
       return write(() => history.tagCheckpoint({ tenant, runId }, tag), 'process', 0);
@@ -284,6 +323,39 @@ function createWrites(
     pruneRun: ({ remove, replace, snapshots, ...rest }) => {
       const prune = { ...rest, remove: [...remove], replace: replace.map(copyRow), snapshots: snapshots.map(copyRow) };
       return write(() => history.pruneRun(prune), 'process', 0);
+    },
+  };
+}
+
+/** Stores a message; the run of the message is admitted in the same transaction, if that is asked for and there is none. */
+function postMessage(
+  source: Message,
+  { runs, messages, write }: { readonly runs: RunWrites; readonly messages: MessageWrite; readonly write: Write },
+): Promise<MessageReply> {
+  const { admission, ...message } = copyBody(source);
+  const first = admission && copyAdmission(admission);
+  const work = (): MessageReply => {
+    const created = first !== undefined && runs.admitRun(first).created;
+    const reply = messages.postMessage(message);
+    return created ? { status: 'accepted', created } : reply;
+  };
+  return write(work, 'power', message.body.length + (first?.checkpoint.body.length ?? 0));
+}
+
+function createRemovals(
+  runs: RunWrites,
+  removed: RemovedRows,
+  write: Write,
+): Pick<Store, 'removeRun'> & { readonly removals: Omit<Removals, 'read'> } {
+  return {
+    removeRun: ({ tenant, runId }, leaves) => write(() => runs.removeRun({ tenant, runId }, leaves), 'process', 0),
+    removals: {
+      remove: (source) => {
+        const removal = structuredClone(source);
+        return write(() => runs.removeEnded(removal), 'process', 0);
+      },
+      forget: ({ tenant, runId }) => write(() => removed.forget({ tenant, runId }), 'process', 0),
+      takeDuty: (duty, workerId, leaseMs) => write(() => removed.takeDuty(duty, workerId, leaseMs), 'process', 0),
     },
   };
 }
@@ -302,6 +374,35 @@ function createWorkerWrites(
       const worker = structuredClone(source);
       return write(() => workers.note(worker), 'process', worker.body.length);
     },
+  };
+}
+
+function createLimits(
+  db: DatabaseSync,
+  parts: Omit<LimitParts, 'prepare'>,
+  read: <Reply>(work: () => Reply) => Promise<Reply>,
+  write: Write,
+  wake: (key: RunKey) => void,
+): LimitStore {
+  const prepare = createPrepare(db);
+  const reads = new LimitReads(prepare);
+  const writes = new LimitWrites({ ...parts, prepare });
+  return {
+    read: (tenant, names) => read(() => reads.read(tenant, names)),
+    list: (tenant, page) => read(() => reads.list(tenant, page)),
+    write: async (source) => {
+      const change = structuredClone(source);
+      const isWritten = await write(() => writes.write(change), 'process', 0);
+      if (isWritten) wakeUnparked(change, wake);
+      return isWritten;
+    },
+    check: (tenant, source) => {
+      const holders = structuredClone(source);
+      return write(() => writes.check(tenant, holders), 'process', 0);
+    },
+    readLine: (tenant, line, query) => read(() => reads.readLine(tenant, line, query)),
+    listLines: (tenant, page) => read(() => reads.listLines(tenant, page)),
+    findInLine: (run) => read(() => reads.findInLine(run)),
   };
 }
 

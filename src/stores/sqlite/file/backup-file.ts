@@ -24,10 +24,10 @@ export interface BackupBlobs extends BlobStore {
   readonly add: (tenant: string, hash: string, pieces: AsyncIterable<Uint8Array>) => Promise<void>;
 }
 
-export const blobTable =
+const blobTable =
   'create table if not exists backup_blobs (tenant text not null, hash text not null, no integer not null, body blob not null, primary key (tenant, hash, no))';
 
-export function openBackupBlobs(db: DatabaseSync, name: string): BackupBlobs {
+function openBackupBlobs(db: DatabaseSync, name: string): BackupBlobs {
   const one = db.prepare('select body from backup_blobs where tenant = ? and hash = ? and no = ?');
   const all = db.prepare('select distinct tenant, hash from backup_blobs order by tenant, hash');
   const insert = db.prepare('insert into backup_blobs (tenant, hash, no, body) values (?, ?, ?, ?)');

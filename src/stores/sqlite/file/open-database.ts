@@ -35,7 +35,7 @@ const reportedMax = 20;
  *
  * @throws STORE_CORRUPT the file was cut
  */
-export function requireWhole(db: DatabaseSync, path: string, store: string): void {
+function requireWhole(db: DatabaseSync, path: string, store: string): void {
   // During a read transaction, no page that it sees leaves the log before it is in the file.
   db.exec('begin');
   try {
@@ -109,7 +109,7 @@ function findLostRuns(db: DatabaseSync): readonly string[] {
 // Grows the write-ahead log to its full size at once, so that syncing a commit need not extend the file.
 
 /** 256 pages of 16 KiB, after which SQLite copies the log into the database and starts it again. */
-export const walBytes: number = 4 * 1024 * 1024;
+const walBytes: number = 4 * 1024 * 1024;
 
 /**
  * Appends zeros to the log up to its full size. SQLite reads the log up to the first frame with a wrong checksum, which zeros have.

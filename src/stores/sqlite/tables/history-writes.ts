@@ -1,4 +1,5 @@
 /** Writes snapshots and tags, and prunes: the changes of a history other than commits. */
+import { isRunOver } from '../../../state/tree.ts';
 import type { RunKey, Prune, SnapshotRow, TagRow, Claim, Commit, CommitReply, WaitRow } from '../../../ports/store.ts';
 import {
   headSeq,
@@ -169,6 +170,7 @@ const released: CommitReply = Object.freeze({ isHeld: false });
 export interface PendingCommit extends Pick<Commit, 'claim' | 'checkpoint'> {
   readonly status: Commit['status'];
   readonly graphHash: Commit['graphHash'];
+  readonly code: Commit['code'];
   readonly openWaits: Commit['openWaits'];
   readonly closeWaits: Commit['closeWaits'];
   readonly takeMessages: Commit['takeMessages'];
@@ -181,8 +183,10 @@ export class CommitWrite {
   readonly #selectChecksum: Statement;
   readonly #setStatus: Statement;
   readonly #setGraphHash: Statement;
+  readonly #setCode: Statement;
   readonly #openWait: Statement;
   readonly #closeWait: Statement;
+  readonly #clearDelivery: Statement;
   readonly #takeMessage: Statement;
   readonly #releaseClaim: Statement;
   readonly #now: () => number;
@@ -195,12 +199,18 @@ export class CommitWrite {
     this.#heads = heads;
     this.#places = places;
     this.#selectChecksum = prepare('select checksum from checkpoints where id = ?');
-    this.#setStatus = prepare('update runs set status = ?, head_seen = ? where tenant = ? and run_id = ?');
+    this.#setStatus = prepare(
+      'update runs set status = ?, head_seen = ?, ended_at = ? where tenant = ? and run_id = ?',
+    );
     this.#setGraphHash = prepare('update runs set graph_hash = ? where tenant = ? and run_id = ?');
+    this.#setCode = prepare('update runs set code = ? where tenant = ? and run_id = ?');
     this.#openWait = prepare(
       'insert or replace into waits (run, wait_id, tenant, run_id, kind, due, opened, checksum, body) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     );
     this.#closeWait = prepare('delete from waits where run = ? and wait_id = ?');
+    this.#clearDelivery = prepare(
+      "delete from waits where run = (select no from runs where tenant = ? and run_id = ?) and wait_id = ? and kind = 'delivery'",
+    );
     this.#takeMessage = prepare('update messages set is_taken = 1 where run = ? and id = ?');
   }
 
@@ -212,9 +222,11 @@ export class CommitWrite {
     this.#places.append(run.no, checkpoint);
     run.head = checkpoint.seq;
     if (commit.status !== undefined) {
-      this.#setStatus().run(statusCode(commit.status), checkpoint.seq, claim.tenant, claim.runId);
+      const endedAt = isRunOver(commit.status) ? checkpoint.at : null;
+      this.#setStatus().run(statusCode(commit.status), checkpoint.seq, endedAt, claim.tenant, claim.runId);
     }
     if (commit.graphHash !== undefined) this.#setGraphHash().run(commit.graphHash, claim.tenant, claim.runId);
+    if (commit.code !== undefined) this.#setCode().run(commit.code, claim.tenant, claim.runId);
     if (commit.closeWaits !== undefined) for (const id of commit.closeWaits) this.#closeWait().run(run.no, id);
     if (commit.openWaits !== undefined) this.openWaits(run.no, claim, commit.openWaits);
     if (commit.takeMessages !== undefined) for (const id of commit.takeMessages) this.#takeMessage().run(run.no, id);
@@ -242,6 +254,10 @@ export class CommitWrite {
     }
     if (run.token !== token) throw new CairnError('CLAIM_FENCED', { runId, token, current: run.token });
     throw new CairnError('COMMIT_CONFLICT', { runId, seq: checkpoint.seq, head: run.head });
+  }
+
+  clearDelivery({ tenant, runId }: RunKey, waitId: string): void {
+    this.#clearDelivery().run(tenant, runId, waitId);
   }
 
   openWaits(no: number, { tenant, runId }: RunKey, waits: readonly WaitRow[]): void {

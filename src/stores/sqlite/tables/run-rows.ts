@@ -1,6 +1,7 @@
 /** Converts a run's row between the tables and the port. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
+import { isRunOver } from '../../../state/tree.ts';
 import type { Message, MessageReply, CheckpointRow, RunRow, StoredStatus, WaitRow } from '../../../ports/store.ts';
 import type { HostClock } from '../../host-clock.ts';
 import { bytesOf, checkOf, type CheckedColumns } from './row-check.ts';
@@ -34,31 +35,46 @@ export class MessageWrite {
   readonly #selectWait: Statement;
   readonly #remove: Statement;
   readonly #insert: Statement;
+  readonly #insertSeat: Statement;
 
   constructor(prepare: Prepare) {
-    this.#selectRun = prepare('select no from runs where tenant = ? and run_id = ?');
+    this.#selectRun = prepare('select no, status from runs where tenant = ? and run_id = ?');
     this.#selectFirst = prepare('select id, body, is_taken from messages where run = ? and kind = ? and name = ?');
     this.#selectWait = prepare('select 1 from waits where run = ? and wait_id = ?');
     this.#remove = prepare('delete from messages where id = ?');
     this.#insert = prepare(
       'insert into messages (run, kind, name, tenant, run_id, checksum, body, at, is_taken) values (?, ?, ?, ?, ?, ?, ?, ?, 0)',
     );
+    // A seat is a row of its own kind, taken from the start, with the name of the message that has it.
+    this.#insertSeat = prepare(
+      "insert into messages (run, kind, name, tenant, run_id, body, at, is_taken) values (?, 'seat', ?, ?, ?, ?, ?, 1)",
+    );
   }
 
-  /** Must be called inside of a transaction. @throws RUN_NOT_FOUND */
-  postMessage({ tenant, runId, kind, name, body, at, checksum }: Message): MessageReply {
-    const run = this.#selectRun().get(tenant, runId) as { no: number } | undefined;
+  /** Must be called inside of a transaction, in which the run of the message has been admitted. @throws RUN_NOT_FOUND */
+  postMessage({ tenant, runId, kind, name, body, at, checksum, seats = [], isForOpen }: Message): MessageReply {
+    const run = this.#selectRun().get(tenant, runId) as { no: number; status: number } | undefined;
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     const isOpen = kind === 'answer' && this.#selectWait().get(run.no, name) !== undefined;
     const first = this.#selectFirst().get(run.no, kind, name) as
-      { id: number; body: Uint8Array; is_taken: number } | undefined;
+      | { id: number; body: Uint8Array; is_taken: number }
+      | undefined;
     // A wait that was opened again can be answered again, and after a cancel that was carried out another may follow.
     const isSpent = first?.is_taken === 1 && (isOpen || kind === 'cancel');
     if (first !== undefined && !isSpent) {
       const taken = bytesOf(first.body);
       return Buffer.compare(taken, body) === 0 ? { status: 'equal' } : { status: 'taken', first: taken };
     }
+    if (isForOpen === true && isRunOver(statuses[run.status] ?? 'failed')) return { status: 'ended' };
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
+    const free: string[] = [];
+    for (const seat of seats) {
+      const held = this.#selectFirst().get(run.no, 'seat', seat) as { body: Uint8Array } | undefined;
+      const holder = held && readText(bytesOf(held.body));
+      if (holder === undefined) free.push(seat);
+      else if (holder !== name) return { status: 'seated', seat, holder };
+    }
+    for (const seat of free) this.#insertSeat().run(run.no, seat, tenant, runId, Buffer.from(name), at);
     if (first !== undefined) this.#remove().run(first.id);
     this.#insert().run(run.no, kind, name, tenant, runId, checksum ?? null, body, at);
     return { status: 'accepted' };
@@ -109,6 +125,7 @@ export class CheckpointPlaces {
   readonly #deleteOfRun: Statement;
   readonly #deletePlacesOfRun: Statement;
   readonly #countMore: Statement;
+  readonly #countAll: Statement;
   readonly #selectLost: Statement;
 
   constructor(prepare: Prepare) {
@@ -132,11 +149,9 @@ export class CheckpointPlaces {
     this.#deletePlace = prepare('delete from places where run = ? and seq = ?');
     this.#deleteOfRun = prepare('delete from checkpoints where id in (select id from places where run = ?)');
     this.#deletePlacesOfRun = prepare('delete from places where run = ?');
+    this.#countMore = prepare('update placed set up_to = up_to + ? where one = 3');
     // In a file from before entries were counted, they are counted once.
-    this.#countMore = prepare(
-      `insert into placed (one, up_to) values (3, (select count(*) from places))
-         on conflict (one) do update set up_to = up_to + ?`,
-    );
+    this.#countAll = prepare('insert into placed (one, up_to) values (3, (select count(*) from places))');
     this.#selectLost = prepare('select 1 from placed where one = 3 and up_to > (select count(*) from places)');
   }
 
@@ -213,7 +228,7 @@ export class CheckpointPlaces {
 
   /** Adds to the number of entries. */
   #count(more: number | bigint): void {
-    this.#countMore().run(more);
+    if (Number(this.#countMore().run(more).changes) === 0) this.#countAll().run();
   }
 
   /** Notes that all checkpoints have an entry. Also called after a removal, because SQLite may reuse the newest ids. */
@@ -251,6 +266,15 @@ export const cancellingCode = 6;
 
 export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
 
+/** The codes of runs that are over. */
+export const endedCodes: readonly number[] = statuses.filter(isRunOver).map(statusCode);
+
+/** The codes of runs that are advanced, of which there are as many as workers take up. */
+export const activeCodes: readonly number[] = [statusCode('running'), cancellingCode];
+
+/** The condition of the index `runs_by_graph`. SQLite uses the index only where it stands word by word. */
+export const isAtRest: string = `status not in (${activeCodes.join(', ')})`;
+
 /** The codes of these statuses; of all if there are none. */
 export function codesOf(wanted?: readonly StoredStatus[]): number[] {
   return [...statuses.keys()].filter((code) => wanted === undefined || wanted.includes(statuses[code] ?? 'running'));
@@ -276,6 +300,9 @@ const noRefusals = "'[]' as refusals";
 /** The columns that came in the eighth layout. */
 const deathsColumns = 'r.claims, r.deaths, r.deaths_head, r.deaths_unreleased';
 const noDeaths = '(r.token > 0) as claims, 0 as deaths, 0 as deaths_head, 0 as deaths_unreleased';
+/** The column that came in the ninth layout. */
+const codeColumn = asBytes('r.code');
+const noCode = 'null as code';
 
 function readRefusals({ refusals, head }: StoredRun): Pick<RunRow, 'refusals'> {
   if (refusals === '[]') return {};
@@ -294,7 +321,8 @@ export const runColumns = (layout: number): string => `
   ${layout < 3 ? noSchedule : scheduleColumns}, ${layout < 4 ? noCheck : checkColumn}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,
   h.at as updated_at,
   exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages,
-  ${layout < 6 ? noRefusals : refusalsColumn}, ${layout < 8 ? noDeaths : deathsColumns}`;
+  ${layout < 6 ? noRefusals : refusalsColumn}, ${layout < 8 ? noDeaths : deathsColumns},
+  ${layout < 9 ? noCode : codeColumn}`;
 
 /** Columns that tell of forks and tags. They take as long as half of the others, so that only listings of forks have them. */
 export const reportedColumns = `
@@ -303,6 +331,7 @@ export const reportedColumns = `
 
 export interface StoredRun extends CheckedColumns {
   readonly graph_hash: Uint8Array;
+  readonly code: Uint8Array | null;
   readonly status: number;
   readonly owner: Uint8Array | null;
   readonly lease_until: number;
@@ -335,6 +364,7 @@ export function toRunRow(row: StoredRun, clock: HostClock): RunRow {
     key: readText(row.key),
     graphId: readText(row.graph_id),
     graphHash: readText(row.graph_hash),
+    ...(row.code !== null && { code: readText(row.code) }),
     status: statuses[row.status] ?? 'running',
     head: row.head,
     createdAt: row.created_at,

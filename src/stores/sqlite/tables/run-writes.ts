@@ -1,5 +1,5 @@
 /** Admits, removes and claims runs. */
-import { isUnderWay } from '../../../state/tree.ts';
+import { isRunOver, isUnderWay } from '../../../state/tree.ts';
 import {
   isUnplaced,
   type Prepare,
@@ -7,7 +7,9 @@ import {
   cancellingCode,
   waitingCode,
   asBytes,
+  endedCodes,
   readText,
+  reportedColumns,
   type CheckpointPlaces,
   statusCode,
 } from './run-rows.ts';
@@ -24,6 +26,7 @@ import type {
   RunKey,
   RunRow,
 } from '../../../ports/store.ts';
+import type { EndedRemoval, Remembrance } from '../../../ports/removals.ts';
 import { CairnError } from '../../../errors.ts';
 import { heldBy } from '../../../ports/held-runs.ts';
 import { scheduleOf } from '../../../ports/schedule.ts';
@@ -32,6 +35,7 @@ import type { RunReads } from './wait-reads.ts';
 import { clockSlackMs, type HostClock, type HostTime } from '../../host-clock.ts';
 import { checkOf, type CheckedColumns } from './row-check.ts';
 import { tablesOfRun } from './schema.ts';
+import type { RemovedRows } from './removals.ts';
 import { codeValues, fitsCode, type WorkerRows } from './workers.ts';
 
 // Checks that the newest checkpoints, which have no index entry yet, are all there (see checkpoint-places.ts).
@@ -174,6 +178,15 @@ export class NextRuns {
   }
 }
 
+/** A run that is over, and what its removal is decided by. */
+interface EndedRow extends Pick<RunHead, 'no' | 'token'> {
+  readonly is_owned: number;
+  readonly lease_until: number;
+  readonly lease_ms: number;
+  readonly has_forks: number;
+  readonly has_tags: number;
+}
+
 export interface WriteParts {
   readonly prepare: Prepare;
   readonly heads: RunHeads;
@@ -181,6 +194,7 @@ export interface WriteParts {
   readonly runs: RunReads;
   readonly commits: CommitWrite;
   readonly workers: WorkerRows;
+  readonly removed: RemovedRows;
   readonly clock: HostClock;
   /** Name of the store for messages. */
   readonly store: string;
@@ -203,6 +217,7 @@ export class RunWrites {
   readonly #keepRemovedToken: Statement;
   readonly #deletes: readonly Statement[];
   readonly #insertLabel: Statement;
+  readonly #selectEnded: Statement;
 
   constructor(parts: WriteParts) {
     this.#parts = parts;
@@ -210,9 +225,9 @@ export class RunWrites {
     this.#deleteRun = prepare('delete from runs where tenant = ? and run_id = ?');
     this.#selectRun = prepare('select 1 from runs where tenant = ? and run_id = ?');
     this.#insertRun =
-      prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
-      meta, token, owner, lease_until, lease_ms, queue, queue_key, priority, due, head_seen, check_value, claims, pruned_below)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
+      prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, code, status, created_at, parent_run, parent_seq,
+      meta, token, owner, lease_until, lease_ms, queue, queue_key, priority, due, head_seen, check_value, claims, ended_at, pruned_below)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
     this.#selectForks = prepare(
       `select ${asBytes('run_id')} from runs where tenant = ? and parent_run = ? order by no`,
     );
@@ -220,7 +235,7 @@ export class RunWrites {
     this.#grantClaim = prepare(
       // Placeholders have no numbers: Node 22.18 takes `?1` for a name.
       `update runs set claims = claims + 1, deaths = (case when deaths_head = ? then deaths else 0 end) + coalesce(owner <> ? and ? <> '${heldBy}', 0),
-        deaths_head = ?, deaths_unreleased = deaths_unreleased + coalesce(owner <> ? and ? <> '${heldBy}', 0),
+        deaths_head = ?, deaths_unreleased = (case when status = ${statusCode('paused')} then 0 else deaths_unreleased end) + coalesce(owner <> ? and ? <> '${heldBy}', 0),
         token = ?, owner = ?, lease_until = ?, lease_ms = ?, head_seen = ? where tenant = ? and run_id = ?`,
     );
     // Separate from the granting statement, which would otherwise write a page of an index without need.
@@ -239,11 +254,15 @@ export class RunWrites {
       'insert into placed (one, up_to) values (2, ?) on conflict (one) do update set up_to = max(up_to, excluded.up_to)',
     );
     this.#insertLabel = prepare('insert into labels (tenant, name, value, run, run_id) values (?, ?, ?, ?, ?)');
+    this.#selectEnded =
+      prepare(`select r.no, r.token, r.owner is not null as is_owned, r.lease_until, r.lease_ms, ${reportedColumns}
+      from runs r where r.tenant = ? and r.run_id = ? and r.status in (${endedCodes.join(', ')})
+        and not exists (select 1 from waits where run = r.no and kind = 'delivery')`);
     this.#deletes = tablesOfRun.map((table) => prepare(`delete from ${table} where run = ?`));
   }
 
   admitRun(admission: Admission): AdmissionReply {
-    const { commits, places, clock } = this.#parts;
+    const { commits, places, removed, clock } = this.#parts;
     const existing = this.#selectRun().get(admission.tenant, admission.runId);
     if (existing !== undefined) return { created: false, run: this.#requireRow(admission) };
     const {
@@ -252,12 +271,14 @@ export class RunWrites {
       key,
       graphId,
       graphHash,
+      code = null,
       status,
       parent,
       meta,
       checkpoint,
       claim: requestedClaim,
     } = admission;
+    removed.admit(admission, admission.revives);
     const { queue, key: queueKey = null, priority, dueAt } = scheduleOf(admission);
     if (parent !== undefined) this.#requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
     const claim = requestedClaim && {
@@ -275,6 +296,7 @@ export class RunWrites {
       key,
       graphId,
       graphHash,
+      code,
       claim === undefined && status === 'running' ? waitingCode : statusCode(status),
       checkpoint.at,
       parent?.runId ?? null,
@@ -291,6 +313,7 @@ export class RunWrites {
       checkpoint.seq,
       checkOf(columnsOf(no, admission)),
       claim === undefined ? 0 : 1,
+      isRunOver(status) ? checkpoint.at : null,
     );
     places.append(no, checkpoint);
     for (const [name, value] of Object.entries(admission.labels ?? {}))
@@ -318,7 +341,7 @@ export class RunWrites {
     return Math.max(before + 1, Math.floor(this.#parts.clock.now()));
   }
 
-  removeRun(key: RunKey): void {
+  removeRun(key: RunKey, leaves?: Remembrance): void {
     const { tenant, runId } = key;
     const { claim } = this.#requireRow(key);
     if (claim !== undefined) {
@@ -329,11 +352,30 @@ export class RunWrites {
       .map((row) => readText(row['run_id'] as Uint8Array));
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
     const { no = 0, token = 0 } = this.#parts.heads.read(key) ?? {};
+    this.#remove(key, { no, token }, leaves);
+  }
+
+  #remove(key: RunKey, { no, token }: Pick<RunHead, 'no' | 'token'>, leaves?: Remembrance): void {
+    const { heads, places, removed } = this.#parts;
+    if (leaves !== undefined) removed.remember(key, leaves);
     this.#keepRemovedToken().run(token);
     for (const remove of this.#deletes) remove().run(no);
-    this.#parts.places.removeRun(no);
-    this.#deleteRun().run(tenant, runId);
-    this.#parts.heads.drop(key);
+    places.removeRun(no);
+    this.#deleteRun().run(key.tenant, key.runId);
+    heads.drop(key);
+  }
+
+  /** Removes those of the runs that are over and that nothing needs, as they are now. @returns their ids */
+  removeEnded({ tenant, runIds, ...leaves }: EndedRemoval): readonly string[] {
+    const { removed, clock } = this.#parts;
+    removed.forgetOld();
+    return runIds.filter((runId) => {
+      const row = this.#selectEnded().get(tenant, runId) as unknown as EndedRow | undefined;
+      if (row === undefined || row.has_forks === 1 || row.has_tags === 1) return false;
+      if (row.is_owned === 1 && clock.leaseLeftMs(row.lease_until, row.lease_ms) > 0) return false;
+      this.#remove({ tenant, runId }, row, leaves);
+      return true;
+    });
   }
 
   claimRun({ tenant, runId, workerId, leaseMs, takeFrom }: ClaimRequest): ClaimReply {
@@ -446,6 +488,7 @@ function describeRun({
   key,
   graphId,
   graphHash,
+  code,
   status,
   parent,
   meta,
@@ -459,6 +502,7 @@ function describeRun({
     key,
     graphId,
     graphHash,
+    ...(code !== undefined && { code }),
     status,
     head: checkpoint.seq,
     createdAt: checkpoint.at,

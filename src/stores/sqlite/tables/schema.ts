@@ -3,9 +3,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
 import { isBusy } from '../sqlite-errors.ts';
-import { isUnplaced, waitingCode } from './run-rows.ts';
+import { endedCodes, isAtRest, isUnplaced, waitingCode } from './run-rows.ts';
 
-export const layoutVersion = 8;
+export const layoutVersion = 12;
 
 /** 'Cair', the SQLite application id of our databases. */
 export const applicationId = 0x43616972;
@@ -30,11 +30,15 @@ const pageBytes = 16_384;
  * and a run that is claimed when it is admitted writes no page of that index. `head_seen` is the run's head at the last write of its row: a
  * head below it means that checkpoints were lost.
  *
+ * `code` is what a run goes on under; null where it is its graph's hash.
+ *
  * `deaths` counts owners that never gave the run back while its head was `deaths_head`, `deaths_unreleased` those since it came to rest.
  *
  * `check_value` of a run is that of its columns which never change (row-check.ts); null in rows from before it existed.
  *
  * `lease_ms` is the length of a run's lease; 0 where that is not known. A wait has `opened`, the time, if it has a due time.
+ *
+ * `ended_at` is when a run came to its status, of one that is over.
  *
  * `no` is a run's short number in the other tables. Columns that change come before those that may be long. A wait that is never due has
  * the largest due time.
@@ -83,10 +87,43 @@ const queueByGraphIndex = `
   create index runs_to_take_by_graph on runs (tenant, graph_id, priority desc, due, no, queue) where status = ${waitingCode};
 `;
 
+/** What limits across processes count by, and the runs that wait for a place; `part` says who shares a line fairly with others. */
+const limitTables = `
+  create table limits (tenant text not null, name text not null, version text not null, body text not null,
+    primary key (tenant, name)) without rowid;
+  create table line (tenant text not null, line text not null, priority integer not null, rank integer not null, run integer not null,
+    run_id text not null, part text, primary key (tenant, line, priority desc, rank, run)) without rowid;
+  create unique index line_by_run on line (run);
+  create index line_by_group on line (tenant, line, part, rank);
+`;
+
 /** Waits with a due time by when they were opened, to find those that were opened before the clock was set back. */
 const openedIndex = `
   create index waits_by_opened on waits (tenant, opened, run_id, due) where opened is not null;
 `;
+
+/** Runs of a graph that are not advanced now: one that goes from its start to its end at once is written here once. */
+const graphIndex = `
+  create index runs_by_graph on runs (tenant, graph_id, status, no) where ${isAtRest};
+`;
+
+/**
+ * Ended runs in the order in which they expire, which is written when a run ends. Lines of removed runs; duties that one process does for
+ * all.
+ */
+const removalTables = `
+  create index runs_by_end on runs (tenant, graph_id, status, ended_at, no) where ended_at is not null;
+  create table removed (tenant text not null, run_id text not null, at integer not null, until integer not null, because text not null,
+    primary key (tenant, run_id)) without rowid;
+  create index removed_until on removed (until);
+  create table duties (name text primary key, owner text not null, until integer not null) without rowid;
+`;
+
+/** When the runs of an older layout ended, which is when their newest checkpoint was written. */
+const olderEnds = `
+  update runs set ended_at = coalesce((select at from checkpoints where id = coalesce(
+    (select id from checkpoints where ${isUnplaced} and run = runs.no order by id desc limit 1),
+    (select id from places where run = runs.no order by seq desc limit 1))), created_at) where status in (${endedCodes.join(', ')});`;
 
 const tables = `
   create table runs (
@@ -109,12 +146,14 @@ const tables = `
     key text not null,
     graph_id text not null,
     graph_hash text not null,
+    code text,
     queue text not null,
     queue_key text,
     parent_run text,
     parent_seq integer,
     owner text,
     check_value integer,
+    ended_at integer,
     meta blob not null,
     primary key (tenant, run_id)
   ) without rowid;
@@ -122,6 +161,8 @@ const tables = `
   create index runs_by_parent on runs (tenant, parent_run, no) where parent_run is not null;
   ${queueIndex}
   ${queueByGraphIndex}
+  ${graphIndex}
+  ${removalTables}
 
   create table checkpoints (
     id integer primary key,
@@ -178,11 +219,12 @@ const tables = `
   create table tags (run integer not null, name text not null, seq integer not null, primary key (run, name)) without rowid;
   ${labelsTable}
   ${workerTables}
+  ${limitTables}
   ${storeTable}
 `;
 
 /** Tables with rows of runs (column `run`), other than checkpoints and places. */
-export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags', 'labels', 'refusals'] as const;
+export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags', 'labels', 'refusals', 'line'] as const;
 
 function readPragma(db: DatabaseSync, name: string): unknown {
   return Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0];
@@ -248,6 +290,13 @@ const upgrades: Readonly<Record<number, string>> = {
     alter table runs add column deaths_head integer not null default 0;
     alter table runs add column deaths_unreleased integer not null default 0;
     update runs set claims = 1 where token > 0;`,
+  8: 'alter table runs add column code text;',
+  9: limitTables,
+  10: `alter table runs add column ended_at integer;
+    ${olderEnds}
+    ${removalTables}`,
+  11: `drop index if exists runs_ended_by_graph;
+    ${graphIndex}`,
 };
 
 /**
@@ -258,6 +307,9 @@ const stopgaps: Readonly<Record<number, string>> = {
   1: `create temp view places as select run, seq, id from checkpoints;
     create temp view placed as select 1 as one, max(id) as up_to from checkpoints;`,
   4: `create temp view labels as ${olderLabels};`,
+  9: `create temp view limits as select '' as tenant, '' as name, '' as version, '' as body where false;
+    create temp view line as select '' as tenant, '' as line, 0 as priority, 0 as rank, 0 as run, '' as run_id, '' as part where false;`,
+  10: `create temp view removed as select '' as tenant, '' as run_id, 0 as at, 0 as until, '' as because where false;`,
 };
 
 export function readAsNewest(db: DatabaseSync, version: number): void {

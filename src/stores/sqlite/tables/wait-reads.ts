@@ -2,13 +2,28 @@
 import { isUnderWay } from '../../../state/tree.ts';
 import { CairnError } from '../../../errors.ts';
 import { requireIntact } from '../../../ports/intact-run.ts';
-import type { Page, RunKey, RunQuery, RunRow, MessageRow, OpenWait, WaitQuery, WaitRow } from '../../../ports/store.ts';
+import type { CodeCount, OpenCounts } from '../../../ports/run-counts.ts';
+import type {
+  CountQuery,
+  Page,
+  RunKey,
+  RunQuery,
+  RunRow,
+  MessageRow,
+  OpenWait,
+  WaitQuery,
+  WaitRow,
+} from '../../../ports/store.ts';
 import {
   behindMax,
+  cancellingCode,
+  waitingCode,
   joinHead,
   type Prepare,
   type Statement,
   codesOf,
+  activeCodes,
+  isAtRest,
   isDamagedRow,
   runColumns,
   reportedColumns,
@@ -27,9 +42,20 @@ const pageSize = 100;
 
 /** The most damaged rows that are named. */
 const reportedMax = 20;
+/** No more open runs are counted by their code. */
+const countedMax = 100_000;
+
+interface CountedCode {
+  readonly graph_id: Uint8Array;
+  readonly code: Uint8Array;
+  readonly runs: number;
+}
+
+/** Matches what a key may begin with. */
+const keyPrefix = /^[0-9a-f]{0,16}$/;
 
 /** Parses a cursor. @throws USAGE_INVALID */
-export function readCursor(cursor: string, parts: number): readonly number[] {
+function readCursor(cursor: string, parts: number): readonly number[] {
   const numbers = cursor.split('.').map(Number);
   if (numbers.length !== parts || numbers.some(Number.isNaN)) {
     throw new CairnError('USAGE_INVALID', { reason: `${cursor} is not a cursor of this store` });
@@ -44,23 +70,32 @@ export class RunReads {
   readonly #clock: HostClock;
   readonly #store: string;
   readonly #columns: string;
+  readonly #hasGraphIndex: boolean;
   readonly #listings = new Map<string, Statement>();
   readonly #byId: Statement;
   readonly #all: Statement;
   readonly #byPrefix: Statement;
+  readonly #byIdPrefix: Statement;
   readonly #newestNear: Statement;
   readonly #newestFar: Statement;
   readonly #isPlaceLost: Statement;
+  /** Whether an entry was lost. Counted once, since a file is damaged while nobody has it open. */
+  #hasLostPlace: boolean | undefined;
   readonly #hasForks: Statement;
+  readonly #countRuns: Statement;
+  readonly #countWaits: Statement;
+  readonly #countCodes: Statement;
 
   /** @param store - its name, for messages */
   constructor(prepare: Prepare, clock: HostClock, layout: number, store: string) {
     this.#store = store;
+    this.#hasGraphIndex = layout >= 12;
     this.#prepare = prepare;
     this.#clock = clock;
     const columns = (this.#columns = runColumns(layout));
     this.#byId = prepare(`select ${columns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
-    this.#all = prepare(`select ${columns} from runs r ${joinHead}`);
+    // By the order of the rows themselves: an index has ids of its own, and leads past a row whose id has changed.
+    this.#all = prepare(`select ${columns} from runs r ${joinHead} order by r.tenant, r.run_id`);
     const behind = `select max(c.seq) as seq from runs r ${joinHead} join checkpoints c on c.run = r.no`;
     this.#newestNear = prepare(`${behind} and c.id between h.id + 1 and h.id + ${behindMax} where r.no = ?`);
     this.#newestFar = prepare(`${behind} and c.id > h.id + ${behindMax} where r.no = ?`);
@@ -68,19 +103,35 @@ export class RunReads {
     this.#hasForks = prepare(
       'select 1 from runs indexed by runs_by_parent where tenant = ? and parent_run = ? limit 1',
     );
+    this.#countRuns = prepare(
+      `select status, count(*) as n from runs indexed by runs_by_status
+       where tenant = ? and status in (0, 1, ${waitingCode}, ${cancellingCode}) group by status`,
+    );
+    this.#countWaits = prepare(
+      `select count(*) as waits, (select count(*) from waits where tenant = ? and due <= ?) as overdue
+       from waits where tenant = ? and kind <> 'delivery'`,
+    );
+    this.#countCodes = prepare(
+      `select ${asBytes('graph_id')}, cast(under as blob) as code, count(*) as runs from (
+         select graph_id, ${layout < 9 ? 'graph_hash' : 'coalesce(code, graph_hash)'} as under from runs indexed by runs_by_status
+         where tenant = ? and status in (0, 1, ${waitingCode}, ${cancellingCode})
+           and graph_id in (select value from json_each(?)) limit ${countedMax})
+       group by graph_id, under order by graph_id, under`,
+    );
     const first = 'select run_id from runs where tenant = ? and run_id between ? and ?';
     const second = 'select run_id from runs indexed by runs_by_status where tenant = ? and key between ? and ?';
-    this.#byPrefix = prepare(
-      `select ${columns} from runs r ${joinHead}
-       where r.tenant = ? and r.run_id in (${first} union ${second}) order by r.run_id limit ?`,
-    );
+    const among = (ids: string): string =>
+      `select ${columns} from runs r ${joinHead} where r.tenant = ? and r.run_id in (${ids}) order by r.run_id limit ?`;
+    this.#byIdPrefix = prepare(among(first));
+    this.#byPrefix = prepare(among(`${first} union ${second}`));
   }
 
   readRun({ tenant, runId }: RunKey): RunRow | undefined {
     const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
     if (row === undefined) return undefined;
     const run = requireIntact(this.#store, toRunRow(row, this.#clock));
-    const isAbandoned = isUnderWay(run.status) && run.claim === undefined;
+    // One that was never claimed has the checkpoint that it was admitted with.
+    const isAbandoned = isUnderWay(run.status) && run.claim === undefined && row.status !== waitingCode;
     return isAbandoned ? this.#withLostHead(run, row.no) : run;
   }
 
@@ -91,7 +142,7 @@ export class RunReads {
    */
   #withLostHead(run: RunRow, no: number): RunRow {
     const near = this.#newestNear().get(no) as { readonly seq: number | null };
-    const isFar = near.seq === null && this.#isPlaceLost().get() !== undefined;
+    const isFar = near.seq === null && (this.#hasLostPlace ??= this.#isPlaceLost().get() !== undefined);
     const { seq } = isFar ? (this.#newestFar().get(no) as { readonly seq: number | null }) : near;
     return seq === null ? run : { ...run, head: Math.max(run.head, seq) };
   }
@@ -105,10 +156,27 @@ export class RunReads {
     return lines;
   }
 
+  countCodes(tenant: string, graphs: readonly string[]): readonly CodeCount[] {
+    const rows = this.#countCodes().all(tenant, JSON.stringify(graphs)) as unknown as readonly CountedCode[];
+    return rows.map(({ graph_id, code, runs }) => ({ graphId: readText(graph_id), code: readText(code), runs }));
+  }
+
+  countOpen(tenant: string): OpenCounts {
+    const rows = this.#countRuns().all(tenant) as unknown as readonly { readonly status: number; readonly n: number }[];
+    const of = (...codes: readonly number[]): number =>
+      rows.reduce((sum, { status, n }) => sum + (codes.includes(status) ? n : 0), 0);
+    const waits = this.#countWaits().get(tenant, this.#clock.now(), tenant) as Pick<OpenCounts, 'waits' | 'overdue'>;
+    return { runs: { running: of(0, waitingCode), cancelling: of(cancellingCode), paused: of(1) }, ...waits };
+  }
+
   findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
     // Every text that begins with the prefix sorts before the prefix followed by the last code point.
     const range = [tenant, prefix, `${prefix}\u{10ffff}`];
-    const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
+    // Keys are hexadecimal. They stand in no index of their own, where each admission would write a page of its own: the one of statuses,
+    // which has them, is read whole.
+    const rows = (keyPrefix.test(prefix)
+      ? this.#byPrefix().all(tenant, ...range, ...range, limit)
+      : this.#byIdPrefix().all(tenant, ...range, limit)) as unknown as StoredRun[];
     return rows.map((row) => requireIntact(this.#store, toRunRow(row, this.#clock)));
   }
 
@@ -121,8 +189,8 @@ export class RunReads {
         ? this.#listForks(query, codes, limit + 1)
         : labels.length > 0
           ? this.#listLabelled(query, labels, codes, limit + 1)
-          : codes.flatMap((code) => this.#listStatus(query, code, limit + 1)).sort((a, b) => b.no - a.no);
-    const page = found.slice(0, limit);
+          : this.#listStatuses(query, codes, limit + 1);
+    const page = found.sort((a, b) => b.no - a.no).slice(0, limit);
     const last = page.at(-1);
     return {
       rows: page.map((row) => toRunRow(row, this.#clock)),
@@ -130,15 +198,36 @@ export class RunReads {
     };
   }
 
-  /**
-   * Lists the runs of one status in order. The lists of several statuses are then merged, because SQLite would sort all rows for
-   * several at once.
-   */
-  #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {
+  /** Counts runs in the index that {@link listRuns} walks, and reads none of them. */
+  countRuns({ exceptIds = [], ...query }: CountQuery): number {
+    const [label, ...others] = Object.entries(query.labels ?? {});
+    const { conditions, values } = readFilters({ ...query, labels: Object.fromEntries(others) });
+    const without = exceptIds.map(() => 'and not r.run_id between ? and ?').join(' ');
+    const ranges = exceptIds.flatMap((prefix) => [prefix, `${prefix}\u{10ffff}`]);
+    const where = `r.status in (${codesOf(query.status).join(', ')}) ${conditions} ${without}`;
+    const index = query.parentRunId === undefined ? 'runs_by_status' : 'runs_by_parent';
+    const from =
+      label === undefined
+        ? `runs r indexed by ${index} where r.tenant = ?`
+        : `labels l cross join runs r on r.tenant = l.tenant and r.run_id = l.run_id where l.tenant = ? and l.name = ? and l.value = ?`;
+    const sql = `select count(*) as n from ${from} and ${where}`;
+    return Number(this.#listing(sql)().get(query.tenant, ...(label ?? []), ...values, ...ranges)?.['n'] ?? 0);
+  }
+
+  /** The runs of each status stand in order in an index, which SQLite merges: it would sort all rows for several statuses at once. */
+  #listStatuses(query: RunQuery, codes: readonly number[], limit: number): StoredRun[] {
+    if (codes.length === 0) return [];
     const { conditions, values } = readFilters(query);
-    const where = `r.tenant = ? and r.status = ? ${conditions}`;
-    const from = `${this.#columns} from runs r indexed by runs_by_status`;
-    return this.#select(from, where, [query.tenant, code, ...values, limit]);
+    const ofCode = (code: number): string => {
+      // Those that are advanced are in no index of their graph: they are few.
+      const isByGraph = this.#hasGraphIndex && query.graphId !== undefined && !activeCodes.includes(code);
+      return `select r.tenant, r.run_id, r.no from runs r indexed by ${isByGraph ? 'runs_by_graph' : 'runs_by_status'}
+        where r.tenant = ? and r.status = ${code} ${isByGraph ? `and r.${isAtRest}` : ''} ${conditions}`;
+    };
+    return this.#readChosen(this.#columns, `${codes.map(ofCode).join(' union all ')} order by no desc`, [
+      ...codes.flatMap(() => [query.tenant, ...values]),
+      limit,
+    ]);
   }
 
   /** Runs with a label stand in order whatever their status is, so one listing has them all. */
@@ -163,19 +252,25 @@ export class RunReads {
   #listForks(query: RunQuery, codes: readonly number[], limit: number): StoredRun[] {
     if (this.#hasForks().get(query.tenant, query.parentRunId ?? '') === undefined) return [];
     const { conditions, values } = readFilters(query);
-    const where = `r.tenant = ? and r.status in (${codes.join(', ')}) ${conditions}`;
-    const from = `${this.#columns}, ${reportedColumns} from runs r indexed by runs_by_parent`;
-    return this.#select(from, where, [query.tenant, ...values, limit]);
+    const chosen = `select r.tenant, r.run_id from runs r indexed by runs_by_parent
+      where r.tenant = ? and r.status in (${codes.join(', ')}) ${conditions} order by r.no desc`;
+    return this.#readChosen(`${this.#columns}, ${reportedColumns}`, chosen, [query.tenant, ...values, limit]);
   }
 
-  #select(from: string, where: string, values: readonly Value[]): StoredRun[] {
-    return this.#readAll(`select ${from} ${joinHead} where ${where} order by r.no desc limit ?`, values);
+  /** The runs are chosen in the index alone: a table that is clustered by ids is otherwise read for each that is looked at. */
+  #readChosen(columns: string, chosen: string, values: readonly Value[]): StoredRun[] {
+    const page = `(${chosen} limit ?) c cross join runs r on r.tenant = c.tenant and r.run_id = c.run_id`;
+    return this.#readAll(`select ${columns} from ${page} ${joinHead}`, values);
   }
 
   #readAll(sql: string, values: readonly Value[]): StoredRun[] {
+    return this.#listing(sql)().all(...values) as unknown as StoredRun[];
+  }
+
+  #listing(sql: string): Statement {
     let listing = this.#listings.get(sql);
     if (listing === undefined) this.#listings.set(sql, (listing = this.#prepare(sql)));
-    return listing().all(...values) as unknown as StoredRun[];
+    return listing;
   }
 }
 
@@ -232,7 +327,11 @@ function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, checksum, bo
   };
 }
 
-const allKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry'];
+/** The kinds that are listed where none is named. */
+const waitKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry', 'refused'];
+
+/** How many kinds a query of a run's waits names: each of its places is filled. */
+const kindsMost = waitKinds.length + 1;
 
 const texts = ['w.tenant', 'w.run_id', 'w.wait_id', 'r.graph_id'];
 const columns = `w.id, w.kind, w.due, w.body, ${texts.map(asBytes).join(', ')}`;
@@ -258,12 +357,12 @@ export class WaitReads {
   readonly #hasMessage: Statement;
 
   constructor(prepare: Prepare, layout: number) {
-    this.#ofTenant = prepare(`${walk('waits_by_due', layout)} w.tenant = ? and ${after}`);
+    this.#ofTenant = prepare(`${walk('waits_by_due', layout)} w.tenant = ? and w.kind <> 'delivery' and ${after}`);
     this.#ofKind = prepare(`${walk('waits_by_kind', layout)} w.tenant = ? and w.kind = ? and ${after}`);
     // One run has few waits, so those of other kinds are simply skipped.
     this.#ofRun = prepare(
       `${walk('waits_by_run_due', layout)} w.run = (select no from runs where tenant = ? and run_id = ?)
-       and w.kind in (?, ?, ?, ?, ?) and ${after}`,
+       and w.kind in (${Array.from({ length: kindsMost }, () => '?').join(', ')}) and ${after}`,
     );
     this.#messages = prepare(
       `select id, kind, ${asBytes('name')}, body, at, ${checksumOf(layout)} from messages
@@ -291,7 +390,9 @@ export class WaitReads {
     const read = (statement: Statement, ...of: string[]): StoredWait[] =>
       statement().all(...of, answered, dueBy, due, id, limit) as unknown as StoredWait[];
     if (runId !== undefined) {
-      const chosen = allKinds.map((kind) => (kinds === undefined || kinds.includes(kind) ? kind : ''));
+      const chosen = [...waitKinds, 'delivery' as const].map((kind) =>
+        (kinds ?? waitKinds).includes(kind) ? kind : '',
+      );
       return read(this.#ofRun, tenant, runId, ...chosen);
     }
     if (kinds === undefined) return read(this.#ofTenant, tenant);

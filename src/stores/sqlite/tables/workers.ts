@@ -15,21 +15,22 @@ const isAtHead = `f.head >= coalesce((select max(seq) from places where run = f.
 
 /**
  * Condition on a run `r`, for the code of whoever asks as a JSON list of pairs: it has not refused the run at its head, and has the run's
- * own code or no live worker has. {@link codeValues} gives its values.
+ * own code, or no live worker has and the asker is not pinned. {@link codeValues} gives its values.
  */
 export const fitsCode: string = `(? is null or not exists (
   select 1 from json_each(?) c where c.value ->> 0 = r.graph_id and (
     exists (select 1 from refusals f where f.run = r.no and f.refused_by = c.value ->> 1 and ${isAtHead})
-    or (c.value ->> 1 <> r.graph_hash and exists (
+    or (c.value ->> 1 <> coalesce(r.code, r.graph_hash) and r.code is not '' and (? or exists (
       select 1 from workers w, json_each(w.graphs) g
-      where w.tenant = r.tenant and w.alive_until > ? and w.seen_at <= ? and g.value ->> 0 = r.graph_id and g.value ->> 1 = r.graph_hash)))))`;
+      where w.tenant = r.tenant and w.alive_until > ? and w.seen_at <= ? and g.value ->> 0 = r.graph_id
+        and g.value ->> 1 = coalesce(r.code, r.graph_hash)))))))`;
 
 export function codeValues(
-  { hashes }: Pick<ClaimableQuery, 'hashes'>,
+  { codes, isPinned = false }: Pick<ClaimableQuery, 'codes' | 'isPinned'>,
   now: number,
-): readonly [string | null, string | null, number, number] {
-  const code = hashes === undefined ? null : JSON.stringify(Object.entries(hashes));
-  return [code, code, now, now + clockSlackMs];
+): readonly [string | null, string | null, number, number, number] {
+  const code = codes === undefined ? null : JSON.stringify(Object.entries(codes));
+  return [code, code, Number(isPinned), now, now + clockSlackMs];
 }
 
 interface StoredWorker {
