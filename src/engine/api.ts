@@ -1,31 +1,39 @@
 /** The engine's public interface: what dialects, the command line and the MCP server call. */
+import type { CheckOptions, RunCheck } from './run-check.ts';
+import type { StandIns, WithoutEffects } from './without-effects.ts';
 import type { CairnError } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
-import type { FileAccess } from '../graph/contracts/contracts.ts';
+import type { FileAccess } from '../graph/contracts/access.ts';
 import type { Failure } from '../history/read/failures.ts';
 import type { WorkerAbout } from '../history/read/list-workers.ts';
 import type { History } from '../history/history.ts';
 import type { WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
-import type { CheckpointName, CheckpointPosition } from '../history/read/tag-checkpoint.ts';
-import type { Change } from '../history/stored/change.ts';
-import type { OpenQuestion } from '../history/stored/messages.ts';
-import type { RunOrigin } from '../history/stored/stored-meta.ts';
+import type { CheckpointName, CheckpointPosition } from '../history/read/references.ts';
+import type { OpenQuestion } from '../history/stored/wait-row.ts';
+import type { RunOrigin, StoredMeta } from '../history/stored/stored-meta.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { LeaseGuard } from '../ports/lease-guard.ts';
 import type { Models } from '../ports/model.ts';
 import type { Secrets } from '../ports/secrets.ts';
+import type { Log } from '../ports/log.ts';
+import type { Metrics } from '../ports/metrics.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import type { StartSchedule } from '../ports/schedule.ts';
+import type { WebhookSettings } from '../ports/webhooks.ts';
 import type { Claim, NextRequest, RunRow, Store } from '../ports/store.ts';
 import type { RunStatus } from '../state/tree.ts';
-import type { Limits } from './limits.ts';
+import type { Bounds } from './bounds.ts';
+import type { Monitor } from './monitor.ts';
+import type { StreamEvent } from './run-events.ts';
+import type { LimitRef } from '../graph/limit.ts';
 
+export type { LiveEvent, RunEvent, StateEvent, StreamEvent } from './run-events.ts';
 export type { Positions, RunProgress, WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
-export type { OpenQuestion } from '../history/stored/messages.ts';
+export type { OpenQuestion } from '../history/stored/wait-row.ts';
 
 /** What an engine is made of: its ports, its limits, and a way to find graphs. */
 export interface EngineOptions {
@@ -44,23 +52,34 @@ export interface EngineOptions {
   readonly models?: Models;
   /** Receives spans and counters of runs, attempts, checkpoints and waits. Default: no telemetry. */
   readonly telemetry?: Telemetry;
-  /** Version of the library, recorded when a run is started or resumed. Default: not recorded. */
+  /** Receives what happens to runs, an event at a time; a logger of pino fits. Default: nothing is logged. */
+  readonly log?: Log;
+  /** Receives the counters alone; they cost less than a telemetry's spans. Default: only a telemetry counts. */
+  readonly metrics?: Metrics;
+  /** Version of the library, recorded when a run is started or resumed under a graph that has none. Default: not recorded. */
   readonly version?: string;
-  readonly limits?: Partial<Limits>;
+  /** How large, deep, many or slow things may be, where the defaults do not fit. */
+  readonly bounds?: Partial<Bounds>;
+  /** What `bounds` was called before limits over all workers were. @deprecated Write `bounds`. */
+  readonly limits?: Partial<Bounds>;
   /** The tenant whose runs this engine sees. Default `default`. */
   readonly tenant?: string;
   /** How long a claim on a run holds without renewal. It is renewed when a third of this has passed. Default 10,000 ms. */
   readonly leaseMs?: number;
   /** Renews leases while the event loop is blocked. Default: none; engines made by `compile` and the commands have one. */
   readonly leaseGuard?: LeaseGuard | undefined;
+  /** Advances suspects apart from this process, whoever resumes them here. Default: none; the engines of commands have one. */
+  readonly isolation?: Isolation | undefined;
   /**
    * Whether this engine resumes paused runs by itself: when it records their answer or signal, and, for the runs that it advanced, when a
    * timer is due. `due`: only when a timer is due. Default false: paused runs wait for `resume` or for a worker. Engines made by `compile`
    * use true.
    */
   readonly wakes?: boolean | 'due';
+  /** Tells webhooks what becomes of runs: `hooks` of all, those of a graph of its runs. Default: none, but for engines of `compile`. */
+  readonly webhooks?: WebhookSettings | undefined;
   /** Decides when and where runs go on, in place of `wakes`: see {@link Engine.dispatchBy}. Default: no host. */
-  readonly host?: Host | undefined;
+  readonly host?: RunWaker | undefined;
   /**
    * Finds the graph of a run, for workers and for commands that have only a run id.
    * @param readText - gives the text that the run was started from, if its graph had one (H3)
@@ -74,7 +93,7 @@ export interface EngineOptions {
 }
 
 /** Kept with a run for whoever must find its graph again. */
-export interface RunMeta {
+export interface RunMeta extends Pick<StoredMeta, 'webhooks'> {
   /** Path or URL of the module or file that exports the graph. The name of the export is in `exportName`. */
   readonly source?: string;
   readonly exportName?: string;
@@ -87,8 +106,28 @@ export interface RunMeta {
   readonly isRestored?: true;
 }
 
+/**
+ * Who acts on a run, and by which door. Doors tell it of their callers: nothing that a caller says of himself is in it, but for a name where
+ * nobody else knows it.
+ */
+export interface Acting {
+  /** Who acts, for the record. Default `person`: somebody without a name. */
+  readonly by?: string;
+  /** The roles of whoever acts: a question for `role:finance` takes the answers of those who have `finance`. Default none. */
+  readonly roles?: readonly string[];
+  /** By which door: `cli`, `http`, `mcp`, `chat`, `link`. Default: the library. */
+  readonly door?: string;
+  /**
+   * `owner`: of the store, whose answer counts whomever a question is for. `program`: whoever acts is no person, and has no eyes of the four
+   * that a question needs.
+   */
+  readonly as?: 'owner' | 'program';
+  /** Hash of the answer link by which it came: such an answer is given once. */
+  readonly link?: string;
+}
+
 /** How a run is started. */
-export interface StartOptions {
+export interface StartOptions extends Pick<Acting, 'by' | 'door' | 'as'> {
   /** Id of the new run. Default: a fresh UUIDv7. A second start with the same id returns the same run (E2). */
   readonly runId?: string;
   readonly meta?: RunMeta;
@@ -98,14 +137,24 @@ export interface StartOptions {
   readonly budget?: Amounts;
   /** Queue, priority and due time, for workers that pick up detached runs. */
   readonly schedule?: StartSchedule;
+  /** Bounds that the run is under beside those of its graph. */
+  readonly limit?: LimitRef | readonly LimitRef[];
   /** W3C trace context that the run belongs to; recorded. Default: the telemetry's current one. */
   readonly traceparent?: string;
   /** For parts of the system, which start runs under ids that they derive: `cairn:ORIGIN:…`. Recorded, and held against a run that is there. */
   readonly origin?: RunOrigin;
 }
 
+export type { StandInCall, StandIns } from './without-effects.ts';
+
+/** The file that a graph comes from, and the name of the export in it if it is a module. */
+export interface GraphFile {
+  readonly source: string;
+  readonly exportName?: string;
+}
+
 /** How a run is resumed. */
-export interface ResumeOptions {
+export interface ResumeOptions extends Pick<Acting, 'door' | 'as'> {
   /** The graph to go on with; a graph written in code must be passed here. Default: the one that `findGraph` gives. */
   readonly graph?: Graph;
   /** W3C trace context of this resume; recorded. Default: the telemetry's current one, else the run's. */
@@ -127,6 +176,14 @@ export interface ResumeOptions {
    * such a graph is refused with RUN_GRAPH_CHANGED.
    */
   readonly leaveOutAdded?: boolean;
+  /** From here on any code may go on with the run, until some does: for workers that are pinned to a version (O3.2.3). Default false. */
+  readonly anyVersion?: boolean;
+  /**
+   * What stands in for what a fork that cannot act would refuse: by the path or the id of a node, or by the name of a step or a tool (X7).
+   */
+  readonly standIns?: StandIns;
+  /** Where `graph` comes from, if it was named: the run's file from then on, in place of the one that its meta names (H3). */
+  readonly file?: GraphFile;
   /** Who resumes the run. Recorded with the resume. */
   readonly by?: string;
   /** Only record that the run goes on, and leave it to a worker to advance it. Default false. */
@@ -156,7 +213,7 @@ export interface Patch {
 }
 
 /** What a fork does differently from the original run (H2). */
-export interface ForkOptions {
+export interface ForkOptions extends Acting, WithoutEffects {
   /** Id of the fork. Default: a fresh UUIDv7. */
   readonly runId?: string;
   /** As in {@link StartOptions.origin}. */
@@ -167,8 +224,6 @@ export interface ForkOptions {
    * The fork starts just before the original answers were recorded.
    */
   readonly answers?: Readonly<Record<string, unknown>>;
-  /** Who gives these answers, for the record. Default `person`. */
-  readonly by?: string;
   /**
    * Whether answers that are texts were typed by a person. If so, the label of a choice stands for its value, and `42` is a number unless
    * the question asks for text. Default false.
@@ -185,7 +240,16 @@ export interface ForkOptions {
 
 /** What would happen to an activation. The values are explained in docs/spec/effects.md (X5). */
 export type Prediction =
-  'restored' | 'replayed' | 'reused' | 'runs again' | 'runs' | 'asks' | 'in doubt' | 'fails' | 'unknown';
+  | 'restored'
+  | 'replayed'
+  | 'reused'
+  | 'runs again'
+  | 'runs'
+  | 'asks'
+  | 'refused'
+  | 'in doubt'
+  | 'fails'
+  | 'unknown';
 
 /**
  * What to preview: a resume with these options, or a fork. It is a fork if the checkpoint is not the newest, if the options change
@@ -198,6 +262,8 @@ export interface PreviewOptions extends ForkOptions, Omit<ResumeOptions, 'tracep
 /** One line of a preview: an activation and what becomes of it. */
 export interface PreviewRow {
   readonly node: readonly string[];
+  /** What the code calls the node now, if that is another name than the recorded one (G15). */
+  readonly inCode?: string;
   readonly visit: number;
   readonly effect: string;
   readonly prediction: Prediction;
@@ -221,7 +287,7 @@ export interface PreviewRow {
 }
 
 /** Why and how a run is cancelled. */
-export interface CancelOptions {
+export interface CancelOptions extends Pick<Acting, 'door' | 'as'> {
   /** Why, in words: recorded, and part of the input of the node that runs after the cancel. */
   readonly reason?: string;
   /** Who cancels, for the record. */
@@ -236,8 +302,10 @@ export interface RunResult {
   readonly status: RunStatus;
   /** True if the run is recorded as running and its process has died: {@link Engine.inspect} says so, and lists show `stopped`. */
   readonly isStopped?: true;
-  /** True if the run was admitted and nobody has taken it up yet: {@link Engine.inspect} says so, and lists show `queued`. */
+  /** True if the run was admitted and nobody has taken it up yet, or if it waits in line for a place of a limit: {@link Engine.inspect} says so, and lists show `queued`. */
   readonly isQueued?: true;
+  /** Where the run waits for a place of a limit that it is under: how many runs are before it, up to 1,000. Absent if it waits for none. */
+  readonly queued?: { readonly key: string; readonly ahead: number };
   readonly seq: number;
   readonly state: StateView;
   readonly waits: readonly OpenQuestion[];
@@ -259,44 +327,11 @@ export interface RunResult {
   readonly spent: Amounts;
   /** For a fork: what the outcomes that it took over had cost in the original run, by unit. */
   readonly saved: Amounts;
+  /**
+   * Signals that nothing has received, oldest first; {@link Engine.inspect} has those too that the run has not heard of. Absent if none came.
+   */
+  readonly unreceived?: readonly { readonly id: string; readonly name: string; readonly value: unknown }[];
 }
-
-/** A durable event: one checkpoint and what it changed. */
-export interface RunEvent {
-  readonly type: 'checkpoint';
-  readonly runId: string;
-  readonly seq: number;
-  /** The checkpoint's public id, `KEY.SEQ`. A checkpoint inherited from an ancestor keeps the ancestor's id. */
-  readonly checkpointId: string;
-  /** Epoch ms; information only. */
-  readonly at: number;
-  readonly change: Change;
-}
-
-/** Sent in place of checkpoints that were pruned: the state at the oldest checkpoint that remains. The events after it follow as usual. */
-export interface StateEvent {
-  readonly type: 'state';
-  readonly runId: string;
-  readonly seq: number;
-  readonly checkpointId: string;
-  readonly state: StateView;
-}
-
-/**
- * An event that is sent between durable events and never stored. For `waiting`, `detail` holds the open wait (`waitId`, `wait`); or, if the
- * run waits for an effect that another process began, who may still be running it and until when (`owner`, `until` in epoch ms).
- */
-export interface LiveEvent {
-  readonly type: 'started' | 'emitted' | 'retrying' | 'waiting' | 'settled';
-  readonly runId: string;
-  /** Seq of the checkpoint that came before this event. */
-  readonly after: number;
-  readonly node: readonly string[];
-  readonly detail: unknown;
-}
-
-/** Any event in the stream of a run. */
-export type StreamEvent = RunEvent | StateEvent | LiveEvent;
 
 /** A run that was started or resumed. */
 export interface RunHandle {
@@ -331,7 +366,7 @@ export type AdvanceResult =
   | { readonly status: 'held'; readonly by: string; readonly until: number };
 
 /** What decides when and where runs go on, other than this process: a queue, a platform of functions, another engine. */
-export interface Host {
+export interface RunWaker {
   /**
    * Asks it to advance a run at a time (epoch ms) or as soon as it can. A hint: it may come late, twice or never, so it should not take
    * long, and what it rejects with is ignored.
@@ -340,16 +375,24 @@ export interface Host {
 }
 
 /** Which runs to claim (see `claimNext` of the store port), and how many at most. */
-export interface TakeUpOptions extends Pick<NextRequest, 'graphs' | 'queues' | 'except' | 'limit'> {
+export interface TakeUpOptions extends Pick<NextRequest, 'graphs' | 'queues' | 'isPinned' | 'except' | 'limit'> {
   /** Gets each claimed run that is a suspect, in place of this engine's advancing it. Default: they are advanced like others. */
   readonly onSuspect?: (suspect: Suspect) => void;
 }
+
+/** What of a resume is told to the process that carries it out. */
+export type ResumeApart = Pick<
+  ResumeOptions,
+  'traceparent' | 'retryFailed' | 'retry' | 'budget' | 'leaveOutAdded' | 'anyVersion' | 'by'
+>;
 
 /** A claimed run that is a suspect. Its claim is renewed until it is released or lost. */
 export interface Suspect {
   readonly run: RunRow;
   readonly claim: Claim;
-  /** Aborted when another worker has the run. */
+  /** How it is resumed. Default: as a worker does, which retries no failed run. */
+  readonly resume?: ResumeApart;
+  /** Aborted, with the error, when another worker has the run or the engine is closed. */
   readonly lost: AbortSignal;
   /** Advances it in this process after all. */
   advance(): Promise<RunHandle>;
@@ -365,6 +408,8 @@ export interface Isolation {
    * @returns whether it came to rest; if not, it is tried again later
    */
   advance(suspect: Suspect, signal: AbortSignal): Promise<boolean>;
+  /** Resolves when what it advances now is at rest; undefined: it advances nothing. Two at once would take the memory of two. */
+  readonly busy: Promise<void> | undefined;
 }
 
 /** How a suspect is advanced apart from other runs: one node at a time, and watched. */
@@ -386,16 +431,17 @@ export interface TakenRun {
 /** The engine's ports, for code that works on the same runs: workers, hosts and readers of history. */
 export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'clock'> {
   readonly tenant: string;
-  readonly limits: Limits;
+  readonly bounds: Bounds;
   /** How long claims hold, and workers count as alive, in milliseconds. */
   readonly leaseMs: number;
   readonly leaseGuard?: LeaseGuard | undefined;
+  readonly isolation?: Isolation | undefined;
+  /** Tells the log and the counters; undefined if there are none. */
+  readonly monitor?: Monitor | undefined;
 }
 
 /** How an answer is recorded. */
-export interface AnswerOptions {
-  /** Who answers; recorded with the answer. Default `person`. */
-  readonly by?: string;
+export interface AnswerOptions extends Acting {
   /** Whether answers that are texts were typed by a person; they are read as those of a fork are. Default false. */
   readonly readsTexts?: boolean;
   /** Do not resume the run because of this answer; the caller resumes it. Default false. */
@@ -403,12 +449,17 @@ export interface AnswerOptions {
 }
 
 /** How a signal is sent. */
-export interface SignalOptions {
+export interface SignalOptions extends Pick<Acting, 'by' | 'door' | 'as'> {
   /** Sending again with the same id has no effect. */
   readonly id?: string;
+  /** Whether the id stands for this very signal: another one under it is SIGNAL_EXISTS, and is not sent. Default false. */
+  readonly isOnlyThis?: boolean;
   /** Do not resume the run because of this signal. Default false. */
   readonly stays?: boolean;
 }
+
+/** How a run is signalled, and how it is started if there is none of its id. */
+export interface SignalWithStartOptions extends SignalOptions, Omit<StartOptions, 'runId' | 'origin'> {}
 
 /**
  * Starts, resumes, answers, forks and previews runs. Every method may also throw the errors of its store (STORE_UNAVAILABLE and the like).
@@ -421,7 +472,7 @@ export interface Engine {
    */
   know(graph: Graph): void;
   /**
-   * Tells the store that this engine's worker is alive, with the hashes of the graphs that it knows. @param aliveMs - how long it counts as
+   * Tells the store that this engine's worker is alive, with the code of the graphs that it knows. @param aliveMs - how long it counts as
    *   alive; default: a lease; 0: it has stopped
    */
   tellAlive(about: WorkerAbout, aliveMs?: number): Promise<void>;
@@ -453,11 +504,17 @@ export interface Engine {
    * and cancel through this engine, and for the due times of runs that paused here, the host is woken. @param host - undefined: it finds
    * the runs by itself, as one that sweeps
    */
-  dispatchBy(host: Host | undefined): void;
+  dispatchBy(host: RunWaker | undefined): void;
   /** Advances a run under a claim that another process was granted, which lives on as the witness of how it ends (O7). */
-  advanceApart(claim: Claim, apart: Apart): Promise<RunHandle>;
+  advanceApart(claim: Claim, apart: Apart, options?: ResumeApart): Promise<RunHandle>;
+  /** Delivers what owners of runs owe to webhooks and did not come to deliver. @returns how many deliveries it found */
+  sweepWebhooks(): Promise<number>;
   /** Claims the runs that have been due longest and advances them, as a worker does. Failed runs are not tried again. */
   takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
+  /** How many runs that are advanced here have done nothing for a second but wait for places of limits. */
+  readonly countAwaitingPlaces: () => number;
+  /** Lets a run that is advanced here pause as soon as it waits for a time, however near, so that others go on with it then. */
+  readonly letPause: (runId: string) => void;
   /**
    * Finds a checkpoint by name: `RUN` (its newest), `RUN@12`, `RUN@tag`, `RUN@head~2`, a checkpoint's id, or `{ runId, seq }`. RUN is a
    * run's id or its key. With `byPrefix` it may also be the beginning of one, if it is unique.
@@ -480,7 +537,7 @@ export interface Engine {
    * Answers an open wait. The answer is durable when the promise resolves. The process that owns the run picks it up. A paused run goes on
    * in this engine if it has `wakes`, otherwise at its next resume; with `stays` it never goes on because of the answer.
    * @returns the value recorded, which for a question with choices is the choice that was meant
-   * @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, FILE_NOT_FOUND
+   * @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, ANSWER_RESERVED (it is somebody else's: W8), FILE_NOT_FOUND
    */
   answer(runId: string, waitId: string, value: unknown, options?: AnswerOptions): Promise<unknown>;
   /**
@@ -501,6 +558,18 @@ export interface Engine {
    */
   signal(runId: string, name: string, value: unknown, options?: SignalOptions): Promise<void>;
   /**
+   * Sends a signal to the run of an id, and starts it first if there is none, in one write. The input of a run that is there is not compared.
+   * @throws RUN_ENDED (and nothing is recorded), RUN_EXISTS (it is of another graph), and what {@link signal} and {@link start} throw
+   */
+  signalWithStart(
+    graph: Graph,
+    runId: string,
+    input: unknown,
+    name: string,
+    value: unknown,
+    options?: SignalWithStartOptions,
+  ): Promise<RunHandle>;
+  /**
    * Cancels a run. If a process owns the run, that process does it; otherwise it happens at once. If its graph has an `onCancel`
    * node, that runs next, here if the graph is known here: until it has ended, the run is `cancelling` (E7.4).
    * @throws RUN_NOT_FOUND, RUN_FINISHED, USAGE_INVALID
@@ -517,6 +586,8 @@ export interface Engine {
    * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED
    */
   preview(from: CheckpointRef, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
+  /** What a run would do under other code. Nothing is written. @throws RUN_NOT_FOUND, STORE_* */
+  check(runId: string, options?: CheckOptions): Promise<RunCheck>;
   /**
    * Durable events after a seq (default: all), with live events in between if this engine advances the run. Ends when the run is no longer
    * advanced.

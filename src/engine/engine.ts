@@ -1,20 +1,25 @@
 /** The engine: starts, resumes, answers, forks and previews runs over a store (the contract is in api.ts). */
 import { History } from '../history/history.ts';
-import type { NamingOptions, CheckpointName } from '../history/read/tag-checkpoint.ts';
+import type { NamingOptions, CheckpointName } from '../history/read/references.ts';
 import type { EngineEnvironment } from './live-run/run-core.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import type { FileAccess } from '../graph/contracts/contracts.ts';
+import type { FileAccess } from '../graph/contracts/access.ts';
 import { toListedRun } from '../history/read/list-runs.ts';
 import { noteWorker, readBacklog, type WorkerAbout } from '../history/read/list-workers.ts';
-import type { Claim, ClaimableQuery, GrantedClaim, GraphHashes, RunRow } from '../ports/store.ts';
-import { isUnderWay, type RunTree } from '../state/tree.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Claim, ClaimableQuery, GrantedClaim, GraphCodes, RunRow } from '../ports/store.ts';
+import { codeOf } from '../ports/graph-code.ts';
+import { isUnderWay, nextDueOf, type RunTree } from '../state/tree.ts';
 import { intakeOf, liveRulesOf } from '../state/secrecy/store-rules.ts';
 import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded, refusedBy } from './commands/active-runs.ts';
 import { advanceRun } from './commands/advance-run.ts';
 import { admitRun } from './commands/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
-import { listOpenWaits, postAnswers, postSignal, requireRun } from './commands/answer.ts';
+import { listOpenWaits, postAnswers } from './commands/answer.ts';
+import { postSignal } from './commands/signal.ts';
+import { postSignalWithStart } from './commands/signal-with-start.ts';
+import { requireRun } from './live-run/require-run.ts';
 import type {
   AdvanceOptions,
   AdvanceResult,
@@ -24,12 +29,14 @@ import type {
   Engine,
   EngineOptions,
   EnginePorts,
-  Host,
+  Isolation,
+  RunWaker,
   OpenQuestion,
   ForkOptions,
   NamedCheckpoint,
   PreviewOptions,
   PreviewRow,
+  ResumeApart,
   ResumeOptions,
   RunHandle,
   RunResult,
@@ -42,17 +49,32 @@ import type {
   TakeUpOptions,
 } from './api.ts';
 import { cancelUnowned, postCancel } from './commands/cancel-run.ts';
-import { renewClaim } from '../history/access/place.ts';
-import { holdSuspect, isSuspect } from './suspects.ts';
+import { cancelSuperseded, leaveIfEnded, isAwaitedInLine } from './commands/limited-runs.ts';
+import { renewClaim } from '../history/access/claim-run.ts';
+import { isSuspect, SuspectRuns } from './suspect-runs.ts';
 import { findGraphOf } from './commands/find-graph.ts';
-import { streamEvents, inspectRow, restingHandle } from './watch/event-stream.ts';
+import { streamEvents, inspectRow, restingHandle, withPosted } from './watch/event-stream.ts';
 import { forkRun } from './forks/fork.ts';
-import { defaultLeaseMs, limitsOf } from './limits.ts';
+import { defaultLeaseMs, boundsOf } from './bounds.ts';
+import { checkRun } from './preview/check-run.ts';
+import type { CheckOptions, RunCheck } from './run-check.ts';
 import { previewRun } from './preview/preview.ts';
-import { Pace, momentOf, type Moment } from './live-run/draft.ts';
+import { loadState } from '../history/load/load.ts';
+import { callOutsideScopes } from './live-run/attempt-scope.ts';
+import { Pace } from './live-run/pace.ts';
+import { momentOf, type Moment } from './live-run/standing.ts';
 import { readWholeCheckpoint } from './watch/progress.ts';
 import { Wakes } from './commands/wakes.ts';
-import { ClaimRenewals, createStoreClock, type StoreClock } from './live-run/claim-keeper.ts';
+import { ClaimRenewals } from './live-run/claim-keeper.ts';
+import { createStoreClock, type StoreClock } from './live-run/store-clock.ts';
+import { createMonitor, type Monitor } from './monitor.ts';
+import { Limiter } from './places/limiter.ts';
+import { Deliveries } from './webhooks/deliveries.ts';
+import { deliveryGraphId, isPutOff } from '../history/stored/run-ids.ts';
+
+function monitorOf({ log, metrics, telemetry, ids }: EngineOptions, clock: Clock): Monitor | undefined {
+  return createMonitor({ log, metrics, telemetry, clock, workerId: ids.workerId });
+}
 
 /** Makes an engine. It does nothing until it is called, and its only state is the runs that it advances. */
 export function createEngine(options: EngineOptions): Engine {
@@ -64,21 +86,36 @@ class CairnEngine implements Engine {
   readonly #options: EngineOptions;
   readonly #clock: StoreClock;
   readonly #runs: ActiveRuns;
+  readonly #suspects: SuspectRuns;
+  readonly #deliveries: Deliveries;
   /** Registered graphs by id. */
   readonly #known = new Map<string, Graph>();
   /** Undefined if others resume paused runs. */
   #wakes: Wakes | undefined;
-  #host: Host | undefined;
+  #host: RunWaker | undefined;
   /** Calls of the host in progress. */
   readonly #calls = new Set<Promise<void>>();
 
   constructor(options: EngineOptions) {
     this.#options = {
       ...options,
-      findGraph: async (id, ...more) => (await options.findGraph?.(id, ...more)) ?? this.#known.get(id),
+      findGraph: async (id, hash, meta, ...more) =>
+        this.#deliveries.graphOf(id, meta) ??
+        (await options.findGraph?.(id, hash, meta, ...more)) ??
+        this.#known.get(id),
     };
     const { store, leaseMs = defaultLeaseMs, leaseGuard } = options;
     const clock = (this.#clock = createStoreClock(options.clock, store));
+    const { tenant = 'default', webhooks } = options;
+    this.#deliveries = new Deliveries({
+      store,
+      clock,
+      tenant,
+      webhooks,
+      start: (graph, input, how) =>
+        callOutsideScopes(() => this.start(graph, input, { ...how, detach: this.#host !== undefined })),
+      onDeferred: (run, error) => this.#env.monitor?.owed(run, error),
+    });
     this.#env = {
       store,
       blobs: options.blobs,
@@ -89,26 +126,45 @@ class CairnEngine implements Engine {
       liveRules: liveRulesOf(options.redact?.store),
       models: options.models,
       telemetry: options.telemetry,
+      monitor: monitorOf(options, clock),
       version: options.version,
-      limits: limitsOf(options.limits),
-      tenant: options.tenant ?? 'default',
+      bounds: boundsOf({ ...options.limits, ...options.bounds }),
+      deliveries: webhooks && this.#deliveries,
+      tenant,
       leaseMs,
       renewals: new ClaimRenewals({ store, clock, leaseMs, onRenew: () => void clock.sync(), guard: leaseGuard }),
       leaseGuard,
+      isolation: options.isolation,
       effectsInFlight: new Map(),
       pace: new Pace(clock),
+      places: new Limiter({
+        store,
+        clock,
+        tenant: options.tenant ?? 'default',
+        workerId: options.ids.workerId,
+        onLetIn: (runId) => this.#letIn(runId),
+      }),
     };
+    this.#suspects = new SuspectRuns(this.#env);
+    const { monitor } = this.#env;
+    if (monitor !== undefined) leaseGuard?.tell((blocked) => monitor.blocked(blocked));
     this.#runs = new ActiveRuns(this.#env, (runId, root) => this.#rested(runId, root));
     this.#host = options.host;
     if (options.host === undefined && (options.wakes === true || options.wakes === 'due'))
       this.#wakes = new Wakes(clock, (runId) => this.#goOn(runId));
   }
 
+  /** A run has left its line. Whoever sees it first takes it up; where no worker looks, it goes on here. */
+  #letIn(runId: string): void {
+    this.#wakeHost(runId);
+    if (this.#wakes !== undefined) this.resume(runId, { retryFailed: false }).catch(() => undefined);
+  }
+
   get ports(): EnginePorts {
     return this.#env;
   }
 
-  dispatchBy(host: Host | undefined): void {
+  dispatchBy(host: RunWaker | undefined): void {
     this.#wakes?.close();
     this.#wakes = undefined;
     this.#host = host;
@@ -118,26 +174,22 @@ class CairnEngine implements Engine {
     this.#known.set(graph.id, graph);
   }
 
-  #hashes(): GraphHashes {
-    return Object.fromEntries([...this.#known].map(([id, { hash }]) => [id, hash]));
+  #codes(): GraphCodes {
+    return Object.fromEntries([...this.#known].map(([id, graph]) => [id, codeOf(graph)]));
   }
 
   async tellAlive(about: WorkerAbout, aliveMs: number = this.#env.leaseMs): Promise<void> {
-    const { store, tenant, ids, version, telemetry, clock } = this.#env;
+    const { store, tenant, ids, version, telemetry, clock, monitor } = this.#env;
     // What a worker that stops knows is for others to take up.
-    const graphs = about.isStopping === true ? {} : this.#hashes();
+    const graphs = about.isStopping === true ? {} : this.#codes();
     const worker = { tenant, workerId: ids.workerId, graphs, aliveMs };
+    if (about.isStopping !== true) this.#env.places.sweep().catch(() => undefined);
     await noteWorker(store, worker, { ...about, ...(version !== undefined && { version }) });
     if (telemetry?.measure === undefined || aliveMs === 0) return;
     const { only, queues } = about;
     const query = { tenant, ...(only && { graphs: only }), ...(queues && { queues }) };
     const { ready, oldestMs = 0 } = await readBacklog(store, clock.now(), query);
-    try {
-      telemetry.measure('cairn.backlog', ready, {});
-      telemetry.measure('cairn.backlog.age', oldestMs, {});
-    } catch {
-      // No worker may fail for being watched.
-    }
+    monitor?.backlog(telemetry, ready, oldestMs);
   }
 
   get files(): FileAccess {
@@ -156,20 +208,36 @@ class CairnEngine implements Engine {
     const claimedAt = momentOf(this.#env.clock);
     const { created, run, claim, loaded } = await admitRun(this.#env, graph, input, options);
     if (known !== undefined) return this.#runs.handle(run.runId, known, false);
+    if (created && run.schedule.key !== undefined)
+      await cancelSuperseded(this.#env, run, (...args) => this.cancel(...args));
     if (options.detach === true) {
       this.#wakeHost(run.runId, run.schedule.dueAt);
       return restingHandle(this.#env, run, graph, created);
     }
     if (!created) return this.#join(run, graph);
-    return this.#runs.open(run.runId, () =>
-      this.#runs.advance(run, claim as Claim, claimedAt, graph, { graph }, created, loaded),
+    // A limit has put it off.
+    if (claim === undefined)
+      return { ...restingHandle(this.#env, run, graph, true), result: () => this.#resultOf(run.runId, graph) };
+    const handle = await this.#runs.open(run.runId, () =>
+      this.#runs.advance(run, claim, claimedAt, graph, { graph }, created, loaded),
     );
+    return this.#inLine(handle, run, graph, { graph });
+  }
+
+  /** The handle of a program: its result waits while the run stands in line for a place. */
+  #inLine(handle: RunHandle, run: RunRow, graph: Graph, options: AdvanceWay): RunHandle {
+    if (run.schedule.key === undefined) return handle;
+    const result = async (): Promise<RunResult> => {
+      const rested = await handle.result();
+      return rested.queued === undefined ? rested : this.#resultOf(run.runId, graph, options);
+    };
+    return { ...handle, result };
   }
 
   /** Goes on with a run that was started before. While another process does, the handle follows it (E2.2). */
   async #join(run: RunRow, graph: Graph): Promise<RunHandle> {
     try {
-      return await this.resume(run.runId, { graph });
+      return await this.#resume(run.runId, { graph, isFound: true });
     } catch (error) {
       if (!CairnError.is(error, 'CLAIM_TAKEN')) throw error;
       const result = (): Promise<RunResult> => this.#resultOf(run.runId, graph);
@@ -178,41 +246,53 @@ class CairnEngine implements Engine {
   }
 
   /** The result of a run that another process advances; if that process dies, the run goes on here. */
-  async #resultOf(runId: string, graph: Graph): Promise<RunResult> {
-    const { clock, limits } = this.#env;
+  async #resultOf(runId: string, graph: Graph, options: AdvanceWay = { isFound: true }): Promise<RunResult> {
+    const { clock, bounds } = this.#env;
     const leave = clock.stay?.();
     try {
       for (;;) {
-        await new Promise((resolve) => void clock.setTimer(limits.messagePollMs, () => resolve(undefined)));
+        await new Promise((resolve) => void clock.setTimer(bounds.messagePollMs, () => resolve(undefined)));
         this.#runs.checkOpen();
         const run = await requireRun(this.#env, runId);
+        if ((await isAwaitedInLine(this.#env, run)) || isPutOff(run, clock.now())) continue;
         if (!isUnderWay(run.status)) return await inspectRow(this.#env, run, graph);
-        const handle = await this.resume(runId, { graph, retryFailed: false }).catch((error: unknown) => {
+        const handle = await this.#resume(runId, { ...options, graph, retryFailed: false }).catch((error: unknown) => {
           if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_CANCELLED')) throw error;
         });
-        if (handle !== undefined) return await handle.result();
+        const result = await handle?.result();
+        if (result !== undefined && result.queued === undefined) return result;
       }
     } finally {
       leave?.();
     }
   }
 
-  async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
+  resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
+    return this.#resume(runId, { ...options, isFound: options.graph === undefined });
+  }
+
+  async #resume(runId: string, options: AdvanceWay): Promise<RunHandle> {
     this.#runs.checkOpen();
     const known = await this.#runs.advancing(runId);
     if (known !== undefined) {
-      known.runner.setBudget(options.budget, options.by);
+      known.runner.setBudget(options);
       if (options.retry === true) known.runner.retryEnded(options.by);
       return this.#runs.handle(runId, known, false);
     }
+    const isPlain = options.budget === undefined && options.retry !== true;
+    const held = this.#suspects.held(runId);
+    if (held !== undefined)
+      return isPlain ? this.#followHeld(runId, options, held) : held.then(() => this.#resume(runId, options));
     if (options.detach === true) return this.#resumeDetached(runId, options);
     const opening = this.#runs.opening(runId);
     if (opening !== undefined) {
       const opened = await opening;
-      const isPlain = options.budget === undefined && options.retry !== true;
-      return isPlain ? { ...opened, created: false } : this.resume(runId, options);
+      return isPlain ? { ...opened, created: false } : this.#resume(runId, options);
     }
-    return this.#runs.open(runId, () => this.#takeUp(runId, options));
+    const handle = await this.#runs.open(runId, () => this.#takeUp(runId, options));
+    const active = this.#runs.find(runId);
+    if (active === undefined) return handle;
+    return this.#inLine(handle, active.runner.core.run, active.graph, options);
   }
 
   /** Takes a run up, records that it goes on, and gives it back before anything starts. */
@@ -249,17 +329,51 @@ class CairnEngine implements Engine {
     return this.#runs.whileLooking(look);
   }
 
-  #holdSuspect(granted: GrantedClaim, claimedAt: Moment): Suspect {
-    const { renewals, store, clock } = this.#env;
+  readonly countAwaitingPlaces = (): number => this.#runs.countAwaitingPlaces();
+  readonly letPause = (runId: string): void => this.#runs.letPause(runId);
+
+  #holdSuspect(granted: GrantedClaim, claimedAt: Moment, resume?: ResumeApart): Suspect {
     const { runId } = granted.run;
-    return holdSuspect(granted, claimedAt, {
-      renewals,
-      advance: () => this.#runs.open(runId, () => this.#advanceGranted(granted, momentOf(clock))),
-      release: (claim) => store.releaseClaim(claim),
-    });
+    const advance = (): Promise<RunHandle> =>
+      this.#runs.open(runId, () => this.#advanceGranted(granted, momentOf(this.#env.clock)));
+    return this.#suspects.hold(granted, claimedAt, { advance, ...(resume && { resume }) });
   }
 
-  async advanceApart(claim: Claim, apart: Apart): Promise<RunHandle> {
+  /** The handle of a suspect that is advanced apart, whose result is read when somebody else of this engine has brought it to rest. */
+  async #followHeld(runId: string, options: AdvanceWay, held: Promise<unknown>): Promise<RunHandle> {
+    const run = await requireRun(this.#env, runId);
+    const graph = options.graph ?? (await findGraphOf(this.#options, run));
+    const result = (): Promise<RunResult> => held.then(() => this.#resultOf(runId, graph, options));
+    return { ...restingHandle(this.#env, run, graph, false), result };
+  }
+
+  /** Advances a claimed suspect apart; while another one is, it is given back, and its turn is waited for. */
+  async #advanceSuspect(
+    granted: GrantedClaim,
+    claimedAt: Moment,
+    isolation: Isolation,
+    { graph, ...options }: AdvanceWay & { readonly graph: Graph },
+  ): Promise<RunHandle> {
+    const { run } = granted;
+    this.#env.monitor?.suspected(run);
+    const { traceparent, retryFailed = true, retry, budget, leaveOutAdded, anyVersion, by } = options;
+    const resume = { traceparent, retryFailed, retry, budget, leaveOutAdded, anyVersion, by } as ResumeApart;
+    const suspect = this.#holdSuspect(granted, claimedAt, resume);
+    const { busy } = isolation;
+    if (busy !== undefined) {
+      await suspect.release();
+      return this.#followHeld(run.runId, { ...options, graph }, busy);
+    }
+    const rested = callOutsideScopes(() => this.#suspects.bringToRest(suspect, isolation)).then(async () => {
+      const now = await requireRun(this.#env, run.runId);
+      this.#rested(run.runId, (await loadState(this.#env.store, this.#env.blobs, now)).root);
+      return inspectRow(this.#env, now, graph);
+    });
+    rested.catch(() => undefined);
+    return { ...restingHandle(this.#env, run, graph, false), result: () => rested };
+  }
+
+  async advanceApart(claim: Claim, apart: Apart, options: ResumeApart = {}): Promise<RunHandle> {
     this.#runs.checkOpen();
     const ready = this.#clock.ready();
     if (ready !== undefined) await ready;
@@ -267,7 +381,7 @@ class CairnEngine implements Engine {
     // From this moment on the lease holds as long as this process thinks.
     await renewClaim(this.#env.store, claim);
     const run = await requireRun(this.#env, claim.runId);
-    return this.#runs.open(claim.runId, () => this.#advanceGranted({ claim, run }, claimedAt, apart));
+    return this.#runs.open(claim.runId, () => this.#advanceGranted({ claim, run }, claimedAt, { ...options, apart }));
   }
 
   advance(runId: string, options: AdvanceOptions): Promise<AdvanceResult> {
@@ -278,6 +392,11 @@ class CairnEngine implements Engine {
     );
   }
 
+  sweepWebhooks(): Promise<number> {
+    this.#runs.checkOpen();
+    return this.#deliveries.sweep();
+  }
+
   listClaimable(options: TakeUpOptions): Promise<readonly string[]> {
     return this.#env.store.listClaimable(this.#claimable(options));
   }
@@ -286,17 +405,20 @@ class CairnEngine implements Engine {
   #claimable(options: TakeUpOptions): ClaimableQuery {
     const { store, clock, tenant } = this.#env;
     const at = store.readTime === undefined ? { at: clock.now() } : {};
-    return { tenant, ...at, ...options, hashes: this.#hashes() };
+    // Who works for some graphs delivers for them, too.
+    const graphs = options.graphs && { graphs: [...options.graphs, deliveryGraphId] };
+    return { tenant, ...at, ...options, ...graphs, codes: this.#codes() };
   }
 
-  async #advanceGranted({ claim, run }: GrantedClaim, claimedAt: Moment, apart?: Apart): Promise<RunHandle> {
-    const options: AdvanceWay = { retryFailed: false, ...(apart && { apart }) };
+  async #advanceGranted({ claim, run }: GrantedClaim, claimedAt: Moment, way: AdvanceWay = {}): Promise<RunHandle> {
+    const options: AdvanceWay = { retryFailed: false, ...way };
     let graph: Graph | undefined;
     try {
       graph = await findGraphOf(this.#options, run);
       return await this.#runs.advance(run, claim, claimedAt, graph, options, false);
     } catch (error) {
       await this.#env.store.releaseClaim(claim, refusedBy(error, this.#env, graph)).catch(() => {});
+      if (!CairnError.is(error, 'STORE_CLOSED')) this.#env.monitor?.broken(run, error);
       throw error;
     }
   }
@@ -311,7 +433,14 @@ class CairnEngine implements Engine {
     const claimedAt = momentOf(this.#env.clock);
     const { claim, run: claimed } = await claimForResume(this.#env, run);
     // The run may have ended between reading its row and claiming it. Then the claim is released and the run returned as it is.
-    if (!hasEnded(claimed, options)) return this.#runs.advance(claimed, claim, claimedAt, graph, options, false);
+    if (!hasEnded(claimed, options)) {
+      const { isolation } = this.#env;
+      // What is a function here cannot be told to another process.
+      const isTold = options.isSlice !== true && options.isFound === true && options.migrate === undefined;
+      if (isolation !== undefined && isTold && isSuspect(claimed))
+        return this.#advanceSuspect({ claim, run: claimed }, claimedAt, isolation, { ...options, graph });
+      return this.#runs.advance(claimed, claim, claimedAt, graph, options, false);
+    }
     await this.#env.store.releaseClaim(claim).catch(() => {});
     return this.#takeRest(claimed, graph, options) as RunHandle;
   }
@@ -334,7 +463,14 @@ class CairnEngine implements Engine {
     const standing = await inspectRow(this.#env, run, await findGraphOf(this.#options, run), seq);
     if (standing.seq !== run.head) return standing;
     const { isStopped, isQueued } = toListedRun(run, (workerId) => this.#env.ids.isWorkerDead(workerId));
-    return { ...standing, ...(isStopped && { isStopped }), ...(isQueued && { isQueued }) };
+    const queued = await this.#env.places.find(run);
+    const isWaiting = isQueued || queued !== undefined;
+    return withPosted(this.#env, run, {
+      ...standing,
+      ...(isStopped && { isStopped }),
+      ...(isWaiting && { isQueued: true as const }),
+      ...(queued && { queued }),
+    });
   }
 
   async checkpoint(runId: string, seq?: number): Promise<WholeCheckpoint> {
@@ -358,8 +494,23 @@ class CairnEngine implements Engine {
   }
 
   async signal(runId: string, name: string, value: unknown, options: SignalOptions = {}): Promise<void> {
-    await postSignal(this.#env, runId, name, value, options.id);
+    await postSignal(this.#env, runId, name, value, options);
     this.#posted(runId, options.stays);
+  }
+
+  async signalWithStart(
+    ...[graph, runId, input, name, value, options = {}]: Parameters<Engine['signalWithStart']>
+  ): Promise<RunHandle> {
+    this.#runs.checkOpen();
+    const ready = this.#clock.ready();
+    if (ready !== undefined) await ready;
+    const created = await postSignalWithStart(this.#env, graph, { runId, input, name, value }, options);
+    const { detach = false, stays = false } = options;
+    this.#posted(runId, stays);
+    if (created && !detach) return { ...(await this.#join(await requireRun(this.#env, runId), graph)), created };
+    const active = this.#runs.find(runId);
+    if (active !== undefined) return this.#runs.handle(runId, active, false);
+    return restingHandle(this.#env, await requireRun(this.#env, runId), graph, created);
   }
 
   /** Called when a message was posted: the run's runner, if it is here, reads it now; a paused run may go on. */
@@ -375,12 +526,9 @@ class CairnEngine implements Engine {
   #rested(runId: string, root: RunTree): void {
     this.#wakes?.rested(runId, root);
     if (root.status !== 'paused' || this.#host === undefined) return;
-    const dueTimes = Object.values(root.waits).flatMap(({ dueAt }) => dueAt ?? []);
-    if (dueTimes.length > 0)
-      this.#wakeHost(
-        runId,
-        dueTimes.reduce((least, dueAt) => Math.min(least, dueAt)),
-      );
+    const dueTimes = Object.values(root.waits).map((wait) => nextDueOf(wait) ?? Infinity);
+    const dueAt = dueTimes.reduce((least, time) => Math.min(least, time), Infinity);
+    if (dueAt < Infinity) this.#wakeHost(runId, dueAt);
   }
 
   /** A hint: nothing waits for it but {@link close}, and its errors are ignored, since the host's sweep finds the run later. */
@@ -396,6 +544,7 @@ class CairnEngine implements Engine {
     const active = await this.#runs.advancing(runId);
     if (active !== undefined) return active.runner.poke();
     const isCancelling = await cancelUnowned(this.#env, run);
+    if (!isCancelling && run.schedule.key !== undefined) await leaveIfEnded(this.#env, runId);
     // Where the graph is not known, or may not run, the run stays as it is for who knows it: that it is cancelled is on record.
     if (isCancelling && this.#host === undefined)
       await this.resume(runId, { retryFailed: false }).catch(() => undefined);
@@ -415,6 +564,11 @@ class CairnEngine implements Engine {
     return previewRun(this.#env, run, from.seq, graph, options);
   }
 
+  async check(runId: string, { graph, ...options }: CheckOptions = {}): Promise<RunCheck> {
+    const run = await requireRun(this.#env, runId);
+    return checkRun(this.#env, run, graph ?? (await findGraphOf(this.#options, run)), options);
+  }
+
   async locate(name: CheckpointName, naming?: { readonly byPrefix?: boolean }): Promise<NamedCheckpoint> {
     return historyOf(this.#env, { byPrefix: false, ...naming }).locate(name);
   }
@@ -428,7 +582,9 @@ class CairnEngine implements Engine {
 
   async close(): Promise<void> {
     this.#wakes?.close();
-    await Promise.all([this.#runs.close(), ...this.#calls]);
+    await this.#deliveries.close();
+    await Promise.all([this.#runs.close(), this.#suspects.close(), ...this.#calls]);
+    this.#env.places.close();
     const { ids, effectsInFlight } = this.#env;
     ids.close?.(() => effectsInFlight.size === 0);
   }
@@ -436,7 +592,7 @@ class CairnEngine implements Engine {
 
 // The histories that an engine keeps runs in.
 
-export function historyOf({ tenant, store, blobs, ids, clock }: EngineEnvironment, naming?: NamingOptions): History {
+function historyOf({ tenant, store, blobs, ids, clock }: EngineEnvironment, naming?: NamingOptions): History {
   const isWorkerDead = (workerId: string): boolean | undefined => ids.isWorkerDead(workerId);
   return new History({ tenant, store, blobs, ids, isWorkerDead, now: () => clock.now() }, naming);
 }

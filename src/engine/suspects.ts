@@ -1,62 +1,13 @@
 /**
- * Runs that are suspected of ending their process: two owners in a row never gave them back. They are advanced apart, one node at a time,
- * under the claim of a process that lives on as a witness (O7).
+ * The suspects that a worker takes up: two owners in a row never gave them back. They are advanced apart, one at a time, while other runs go
+ * on beside them (O7).
  */
 import type { Clock } from '../ports/clock.ts';
-import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
+import type { RunRow } from '../ports/store.ts';
 import type { Isolation, RunHandle, Suspect } from './api.ts';
 import { callOutsideScopes } from './live-run/attempt-scope.ts';
-import { ClaimKeeper, type ClaimRenewals } from './live-run/claim-keeper.ts';
-import type { Moment } from './live-run/draft.ts';
+import { firstDelayMs, longestDelayMs } from './suspect-runs.ts';
 
-/** Deaths at the same head that make a run a suspect. */
-const suspectDeaths = 2;
-/** The same for a run whose head moves between its deaths, as side branches and signals move it: since it last came to rest. */
-const suspectDeathsInAll = 10;
-
-export function isSuspect({ deaths, deathsSinceRest }: Pick<RunRow, 'deaths' | 'deathsSinceRest'>): boolean {
-  return deaths >= suspectDeaths || deathsSinceRest >= suspectDeathsInAll;
-}
-
-export function holdSuspect(
-  { claim, run }: GrantedClaim,
-  claimedAt: Moment,
-  {
-    renewals,
-    advance,
-    release,
-  }: {
-    readonly renewals: ClaimRenewals;
-    readonly advance: () => Promise<RunHandle>;
-    readonly release: (claim: Claim) => Promise<void>;
-  },
-): Suspect {
-  const keeper = new ClaimKeeper(renewals, claim, claimedAt);
-  const lost = new AbortController();
-  const onLost = (): void => lost.abort();
-  keeper.attach({ onRenewed: () => undefined, onMessages: async () => undefined, onLost });
-  let isOver = false;
-  return {
-    run,
-    claim,
-    lost: lost.signal,
-    advance() {
-      isOver = true;
-      keeper.stop();
-      return advance();
-    },
-    async release() {
-      if (isOver) return;
-      isOver = true;
-      keeper.stop();
-      await release(claim).catch(() => undefined);
-    },
-  };
-}
-
-/** The longest delay before a suspect that could not be advanced is tried again. */
-const longestDelayMs = 5 * 60_000;
-const firstDelayMs = 1_000;
 /** How long a suspect may have a worker for itself; what has not ended its process by then may have company. */
 const aloneMs = 60_000;
 
@@ -67,7 +18,7 @@ export interface SuspectsOptions {
   readonly isIdle: () => boolean;
   /** Follows a run that is advanced here to its end. */
   readonly advance: (runId: string, handle: Promise<RunHandle>) => Promise<void>;
-  readonly taken: (runId: string) => void;
+  readonly taken: (run: RunRow) => void;
   readonly failed: (runId: string, error: unknown) => void;
   readonly rested: (runId: string) => Promise<void>;
   /** Called when there may be more to take up. */
@@ -110,13 +61,15 @@ export class Suspects {
     const { runId } = suspect.run;
     const { isolation, isIdle, taken, clock } = this.#options;
     if (this.#current !== undefined || this.#stopping.signal.aborted) return this.#giveBack(suspect, Infinity);
+    // Somebody else of this process has one advanced.
+    if (isolation?.busy !== undefined) return this.#giveBack(suspect, firstDelayMs);
     if (isolation === undefined) {
       // Whoever is new here has seen no death of it; the run's row has.
       const known = this.#putOff.get(runId);
       if (known === undefined) return this.#giveBack(suspect, this.#delayMs(suspect.run.deaths - 1));
       if (!isIdle()) return this.#giveBack(suspect, firstDelayMs);
     }
-    taken(runId);
+    taken(suspect.run);
     const done = callOutsideScopes(() =>
       isolation === undefined ? this.#advanceAlone(suspect) : this.#advanceApart(suspect, isolation),
     );

@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
 import { createEngine } from './engine.ts';
 import { createEngineWorker, type Worker } from './worker.ts';
+import { within } from '../../test/support/awaited.ts';
 import { createBench, edges, graphOf, node, runToRest, testIds, type Bench } from '../../test/engine-kit.ts';
 
 test('W5 a worker takes up answered and due runs of other processes', async () => {
@@ -154,3 +156,31 @@ test('O3.2 a worker looks again as soon as a place is free, in a store that tell
   await expect.poll(() => rested.length).toBe(12);
   await worker.stop();
 });
+
+test.each([
+  ['a wait', node('nap', 'read', (ctx) => napAgainAndAgain(ctx))],
+  ['a retry', node('try', 'read', failAlways, { retry: { attempts: 1_000_000, delayMs: 1_000, factor: 1 } })],
+])('W5 a worker that stops lets go of a run that is due every second: %s', async (_, looping) => {
+  const graph = graphOf('loops', [looping], edges(`> ${looping.id}`, `${looping.id} >`));
+  const { engine, store, clock } = createBench({ findGraph: () => graph });
+  const { runId } = await engine.start(graph, {}, { detach: true });
+  const worker = createEngineWorker({ engine, clock });
+  await vi.waitUntil(() => worker.runs().length === 1);
+  await clock.advance(3_000);
+  await within('the worker stops', worker.stop());
+  const row = await store.readRun({ tenant: 'default', runId });
+  expect([row?.status, row?.claim]).toEqual(['paused', undefined]);
+  // Whoever comes next goes on with it at its time.
+  await clock.advance(1_000);
+  const next = createEngineWorker({ engine, clock });
+  await vi.waitUntil(() => next.runs().length === 1);
+  await within('the next worker stops', next.stop());
+});
+
+async function napAgainAndAgain(ctx: NodeContext): Promise<never> {
+  for (;;) await ctx.receive('never', { timeoutMs: 1_000, defaultValue: null });
+}
+
+function failAlways(): never {
+  throw new Error('not yet');
+}

@@ -4,17 +4,29 @@ import type { WorkerAbout } from '../history/read/list-workers.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Engine, Isolation, RunHandle, RunResult } from './api.ts';
 import { callOutsideScopes } from './live-run/attempt-scope.ts';
+import type { FatalFailure } from './monitor.ts';
 import { Suspects } from './suspects.ts';
 
 const defaultPollMs = 1_000;
 const defaultConcurrency = 16;
+const sweepMs = 30_000;
+/** Runs that only wait for places of limits take no slots, as long as there are no more of them in memory. */
+const awaitingMax = 1_000;
 /** The longest pause before a run that could not be advanced is tried again. */
 const longestDelayMs = 5 * 60_000;
+
+/** Whether a worker goes on with runs of other code when nobody else does. */
+export type Versioning = 'prefer' | 'pinned';
 
 /** Which runs a worker takes up, how many, and who hears of it. */
 export interface WorkOptions {
   /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[];
+  /**
+   * Which runs it takes up whose code is another one, by the hash of their graph and its `version`: `prefer` those that no live worker has
+   * the code of; `pinned` none, so that a run goes on under the code that it began with (O3.2.3). Default `prefer`.
+   */
+  readonly versioning?: Versioning;
   /** How often it looks; a store that tells of new work is looked at then, too. Default 1,000 ms. */
   readonly pollMs?: number;
   /** Runs it advances at once. Default 16. */
@@ -36,7 +48,7 @@ export interface EngineWorkerOptions extends WorkOptions {
   readonly graphs?: readonly string[];
   /** Default: the engine's. */
   readonly clock?: Clock;
-  /** Without it, suspects are advanced here: when nothing else is, after a delay that doubles with each death. */
+  /** Default: the engine's. Without any, suspects are advanced here: when nothing else is, after a delay that doubles with each death. */
   readonly isolation?: Isolation;
 }
 
@@ -46,13 +58,25 @@ export interface Worker {
   look(): Promise<number>;
   /** Ids of the runs that it advances now. */
   runs(): readonly string[];
-  /** Takes up nothing more; resolves when what it advances has come to rest. Closing the engine meanwhile hands the rest back. */
+  /**
+   * Takes up nothing more; resolves when what it advances has ended or paused. What waits for a time pauses at once, however near that is.
+   * Closing the engine meanwhile hands the rest back.
+   */
   stop(): Promise<void>;
 }
 
 /** Starts to look at once, and then regularly. */
 export function createEngineWorker(options: EngineWorkerOptions): Worker {
   return new PollingWorker(options);
+}
+
+/** What a run failed by that was advanced elsewhere: the newest of its failures. */
+function fatalOf({ failures = [] }: RunResult): FatalFailure | undefined {
+  const last = failures.at(-1);
+  if (last === undefined) return undefined;
+  const { node, code = 'NODE_FAILED', message, name = 'Error', stack = [] } = last;
+  const frames = stack.map((frame) => `\n    at ${frame}`).join('');
+  return { node, exception: { name, code, message, stack: `${name}: ${message}${frames}` } };
 }
 
 class PollingWorker implements Worker {
@@ -68,6 +92,8 @@ class PollingWorker implements Worker {
   readonly #startedAt: number;
   readonly #suspects: Suspects;
   #isWoken = false;
+  /** When it last looked for deliveries that nobody made (monotonic ms). */
+  #sweptAt = -Infinity;
   #cancelBeat: (() => void) | undefined;
   #isStopped = false;
 
@@ -81,12 +107,15 @@ class PollingWorker implements Worker {
     this.#startedAt = this.#clock.now();
     this.#suspects = new Suspects({
       clock: this.#clock,
-      isolation: options.isolation,
+      isolation: options.isolation ?? options.engine.ports.isolation,
       isIdle: () => this.#running.size === 0,
       advance: (runId, handle) => this.#follow(runId, handle),
-      taken: (runId) => this.#options.onTaken?.(runId),
+      taken: (run) => {
+        options.engine.ports.monitor?.suspected(run);
+        this.#options.onTaken?.(run.runId);
+      },
       failed: (runId, error) => this.#options.onError?.(runId, error),
-      rested: async (runId) => this.#options.onRested?.(await options.engine.inspect(runId)),
+      rested: (runId) => this.#restedApart(runId),
       changed: () => this.#wake(),
     });
     void this.#beat();
@@ -99,7 +128,7 @@ class PollingWorker implements Worker {
     this.#isWoken = true;
     const look = (): void => {
       this.#isWoken = false;
-      this.look().catch((error: unknown) => this.#options.onError?.('', error));
+      this.look().catch((error: unknown) => this.#lookFailed(error));
     };
     // What wakes it may be what a node just did.
     callOutsideScopes(() => this.#clock.defer(look));
@@ -114,11 +143,12 @@ class PollingWorker implements Worker {
   }
 
   #about(): WorkerAbout {
-    const { graphs, queues, concurrency = defaultConcurrency } = this.#options;
+    const { graphs, queues, versioning, concurrency = defaultConcurrency } = this.#options;
     return {
       startedAt: this.#startedAt,
       ...(graphs && { only: graphs }),
       ...(queues && { queues }),
+      ...(versioning === 'pinned' && { versioning }),
       concurrency,
       runs: this.runs(),
       ...(this.#isStopped && { isStopping: true }),
@@ -131,22 +161,25 @@ class PollingWorker implements Worker {
       this.#cancel = this.#clock.setTimer(this.#options.pollMs ?? defaultPollMs, () => this.#poll());
     };
     this.look().then(again, (error: unknown) => {
-      this.#options.onError?.('', error);
+      this.#lookFailed(error);
       again();
     });
   }
 
   /** Claims as many runs as there is room for. */
   async look(): Promise<number> {
-    const { engine, concurrency = defaultConcurrency, graphs, queues } = this.#options;
-    const limit = concurrency - this.#running.size;
+    const { engine, concurrency = defaultConcurrency, graphs, queues, versioning } = this.#options;
+    const awaiting = Math.min(engine.countAwaitingPlaces(), awaitingMax);
+    const limit = Math.min(concurrency, concurrency - this.#running.size + awaiting);
     if (limit <= 0 || this.#isStopped || this.#suspects.isAlone) return 0;
+    this.#sweep();
     const taken = await engine.takeUp({
       limit,
       except: [...this.#putOffNow(), ...this.#suspects.putOff()],
       onSuspect: (suspect) => this.#suspects.take(suspect),
       ...(graphs && { graphs }),
       ...(queues && { queues }),
+      ...(versioning === 'pinned' && { isPinned: true }),
     });
     for (const { runId, handle } of taken) {
       void this.#follow(runId, handle);
@@ -155,9 +188,31 @@ class PollingWorker implements Worker {
     return taken.length;
   }
 
+  /** Now and then it delivers what owners owe to webhooks that did not come to it. */
+  #sweep(): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#sweptAt < sweepMs) return;
+    this.#sweptAt = now;
+    this.#options.engine.sweepWebhooks().catch((error: unknown) => this.#lookFailed(error));
+  }
+
+  async #restedApart(runId: string): Promise<void> {
+    const { engine, onRested } = this.#options;
+    const result = await engine.inspect(runId);
+    const { graphId } = (await engine.ports.store.readRun({ tenant: engine.ports.tenant, runId })) ?? { graphId: '' };
+    engine.ports.monitor?.rested({ runId, graphId }, result.status, fatalOf(result));
+    onRested?.(result);
+  }
+
+  #lookFailed(error: unknown): void {
+    this.#options.engine.ports.monitor?.lookFailed(error);
+    this.#options.onError?.('', error);
+  }
+
   #follow(runId: string, handle: Promise<RunHandle>): Promise<void> {
     const advanced = this.#advance(runId, handle);
     this.#running.set(runId, advanced);
+    if (this.#isStopped) this.#options.engine.letPause(runId);
     return advanced;
   }
 
@@ -201,6 +256,7 @@ class PollingWorker implements Worker {
     this.#isStopped = true;
     this.#cancel?.();
     this.#stopWatching?.();
+    for (const runId of this.#running.keys()) this.#options.engine.letPause(runId);
     await this.#beat();
     await Promise.all([...this.#running.values(), this.#suspects.stop()]);
     this.#cancelBeat?.();

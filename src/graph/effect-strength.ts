@@ -23,26 +23,31 @@ export interface Strength {
   readonly act: EffectClass;
   /** The strongest of what it does without asking a person first. */
   readonly unasked: EffectClass;
+  /** The strongest of what agents in it do without asking because they are allowed to. */
+  readonly allowed: EffectClass;
 }
 
 /** The strength of several things together. */
-export function strengthOfAll(parts: readonly Strength[]): Strength {
+function strengthOfAll(parts: readonly Strength[]): Strength {
   return {
     effect: strongest(parts.map(({ effect }) => effect)),
     act: strongest(parts.map(({ act }) => act)),
     unasked: strongest(parts.map(({ unasked }) => unasked)),
+    allowed: strongest(parts.map(({ allowed }) => allowed)),
   };
 }
 
-export function strengthOfWork({ effect, asks = false }: InnerWork): Strength {
+export function strengthOfWork({ effect, asks = false, isAllowed = false }: InnerWork): Strength {
   const act = effect === 'human' ? 'pure' : effect;
-  return { effect, act, unasked: asks ? 'pure' : act };
+  const unasked = asks ? 'pure' : act;
+  return { effect, act, unasked, allowed: isAllowed ? unasked : 'pure' };
 }
 
 /** A strength as work inside of something else. */
-export const asInnerWork = ({ effect, unasked }: Strength): InnerWork => ({
+export const asInnerWork = ({ effect, unasked, allowed }: Strength): InnerWork => ({
   effect,
   asks: isAct(effect) && !isAct(unasked),
+  isAllowed: isAct(allowed),
 });
 
 /** What tells how strong a node is. */
@@ -58,6 +63,17 @@ export function strengthOfNode({ effect, implementation: { inside = [] }, subgra
     ...[{ effect }, ...inside].map(strengthOfWork),
     ...(subgraph === undefined ? [] : [strengthOfGraph(subgraph)]),
   ]);
+}
+
+/**
+ * What a node does to the world, where its own class does not say it: it is stronger than that, or an agent in it is allowed to do it.
+ * Undefined if that is nothing.
+ */
+export function actInside(node: ActingNode): InnerWork | undefined {
+  const strength = strengthOfNode(node);
+  const { act, allowed } = strength;
+  if (!isAct(act) || !(isStronger(act, node.effect) || isAct(allowed))) return undefined;
+  return asInnerWork({ ...strength, effect: act });
 }
 
 /** A graph never changes, and many nodes may run the same one. */

@@ -2,8 +2,10 @@
 import type { MemoryConsistency } from './contracts/memory-consistency.ts';
 import type { Amounts, AtMost } from './amounts.ts';
 import type { EffectClass, NodeImplementation, StateView } from './contracts/node-contract.ts';
-import type { RetryPolicy } from './contracts/contracts.ts';
+import type { RetryPolicy } from './contracts/retry-policy.ts';
 import type { StandardSchema } from './contracts/answer-types.ts';
+import type { LimitRef } from './limit.ts';
+import type { Webhook } from './webhooks.ts';
 
 export type { StandardResult, StandardSchema } from './contracts/answer-types.ts';
 
@@ -88,6 +90,15 @@ export type OnBudget = 'ask' | 'fail';
 export type OnFailure = 'fail-run' | 'fail-last' | 'skip-dependents' | 'continue';
 export type NodeCheckpoint = 'before' | 'after' | 'both' | 'none';
 
+/** Names that a node has in the code, and others on record: see {@link GraphDefinition.renamed}. No part of the graph's hash. */
+export interface NamesInCode {
+  readonly node: string;
+  /** What the code calls `outputAs`. */
+  readonly outputAs?: string;
+  /** Recorded names of steps, by their names in the code. */
+  readonly steps: ReadonlyMap<string, string>;
+}
+
 export interface NodeDefinition {
   readonly id: string;
   /** Name of the node type: `function`, `shell`, `human`, … */
@@ -120,11 +131,20 @@ export interface NodeDefinition {
   readonly atMost?: AtMost;
   /** How the node remembers over sessions (A43). Default: as the graph says. */
   readonly memoryConsistency?: MemoryConsistency;
+  /** The limits that each attempt is under, over all workers. It waits for its places before it begins. Not part of the hash. */
+  readonly limit?: LimitRef | readonly LimitRef[];
   readonly maxVisits?: number;
   /** The name of `maxVisits` where the workflow was written, for messages. */
   readonly maxVisitsName?: string;
   /** Name under which `state.artifacts` shows the node's output. */
   readonly outputAs?: string;
+  /**
+   * Values and functions that the node's function takes from around it: they count as its code, as the source of the function itself does.
+   * `{ PROMPT }`: plain data, or functions, which count by their source.
+   */
+  readonly uses?: Readonly<Record<string, unknown>>;
+  /** What the code calls the node, its output among the artifacts, and its steps, where that is not what runs have on record (G15). */
+  readonly inCode?: NamesInCode;
   /** Child graph of a subgraph or map node; part of the graph's hash. */
   readonly subgraph?: Graph;
   readonly implementation: NodeImplementation;
@@ -135,7 +155,8 @@ export interface NodeDefinition {
 export type ReducerName = 'last' | 'first' | 'append' | 'merge' | 'union' | 'sum' | 'min' | 'max' | 'avg' | 'longest';
 export type CustomReducer = (current: unknown, update: unknown) => unknown;
 export type Reducer =
-  ReducerName | { readonly name: string; readonly version?: string; readonly reduce: CustomReducer };
+  | ReducerName
+  | { readonly name: string; readonly version?: string; readonly reduce: CustomReducer };
 
 export interface GraphSchemas {
   readonly input?: StandardSchema;
@@ -166,6 +187,8 @@ export interface GraphPolicies {
   readonly checkpointBytes?: number;
   /** How nodes remember over sessions (A43). Default: as their memory says. */
   readonly memoryConsistency?: MemoryConsistency;
+  /** The limits that each run is under, over all workers. Not part of the hash. */
+  readonly limit?: LimitRef | readonly LimitRef[];
   /** What a run may spend, by unit. The options of a start override it; a resume can raise it. Default: no limit. */
   readonly budget?: Amounts;
   /**
@@ -177,6 +200,33 @@ export interface GraphPolicies {
    * done outside (E7.4). Without a `timeoutMs` of its own it has 10 minutes.
    */
   readonly onCancel?: string;
+  /**
+   * Id of a node that no edge leads to or from. When the run has failed and nothing is left to try it runs once, before the run stands failed
+   * (E7.5). Without a `timeoutMs` of its own it has 10 minutes.
+   */
+  readonly onRunFailure?: string;
+  /** How long a run may take from its admission on, in ms (E6.10). Default: for ever. */
+  readonly timeLimit?: TimeLimit;
+}
+
+/** Whether a node is one that follows a cancel or a failure of the run, so that no edge leads to it. */
+export const isFollowUp = (
+  { onCancel, onRunFailure }: Pick<GraphPolicies, 'onCancel' | 'onRunFailure'>,
+  id: unknown,
+): boolean => id !== undefined && (id === onCancel || id === onRunFailure);
+
+/** A time in ms, or one that does not count while the run is paused: `{ ms, countsWaits: false }`. */
+export type TimeLimit = number | { readonly ms: number; readonly countsWaits?: boolean };
+
+/** A step by which the state of a run is brought to the form of newer code (H3). */
+export interface Migration {
+  /** The version of the state that it makes. New runs have the highest; a run of before there were any has 1. */
+  readonly to: number;
+  /**
+   * A pure function of the channels (`scratch`, `artifacts`, `diagnostics`). It returns the partitions that are other ones afterwards, each
+   * as a whole.
+   */
+  readonly up: (state: Readonly<Record<string, unknown>>) => Record<string, unknown>;
 }
 
 /** What {@link compileGraph} takes. */
@@ -193,6 +243,17 @@ export interface GraphDefinition {
   readonly text?: string;
   /** What a run of the graph gives as a whole, made of its final state. Default: its artifacts. Not part of the hash. */
   readonly result?: (state: StateView) => unknown;
+  /**
+   * Nodes and steps that the definition names otherwise than runs have them on record: `{ quote: 'price' }` for a node, `{ 'sell/charge
+   * card': 'charge' }` for a step of it. The graph, its hash and the history have the recorded name; functions and views the new one (G15).
+   */
+  readonly renamed?: Readonly<Record<string, string>>;
+  /** What the ends of its runs and their questions are told to. No part of the hash. */
+  readonly webhooks?: readonly Webhook[];
+  /** How the state of older runs is brought to the form of this code, by rising versions. No part of the hash (H3). */
+  readonly migrations?: readonly Migration[];
+  /** The author's name of this code, such as a commit: workers are told apart by it, and another one is other code (O3.2.3). */
+  readonly version?: string;
 }
 
 /** A compiled edge. */
@@ -239,9 +300,12 @@ export interface GraphNode {
   readonly onBudget: OnBudget;
   readonly atMost: AtMost | undefined;
   readonly memoryConsistency: MemoryConsistency | undefined;
+  readonly limit: LimitRef | readonly LimitRef[] | undefined;
   readonly maxVisits: number;
   readonly maxVisitsName: string;
   readonly outputAs: string | undefined;
+  readonly uses: Readonly<Record<string, unknown>> | undefined;
+  readonly inCode: NamesInCode | undefined;
   readonly subgraph: Graph | undefined;
   readonly implementation: NodeImplementation;
   /**
@@ -279,8 +343,11 @@ export interface Graph {
   readonly id: string;
   /** Hash of all data in the graph; the same on every machine. */
   readonly hash: string;
+  readonly version?: string;
   /** Hash of the functions' source; only a hint that code changed. */
   readonly codeHash: string;
+  /** The same for each node by itself, by its id. */
+  readonly nodeCode: Readonly<Record<string, string>>;
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
   readonly nodeIndex: ReadonlyMap<string, number>;
@@ -296,6 +363,10 @@ export interface Graph {
   readonly text: string | undefined;
   /** What a run gives: see {@link GraphDefinition.result}. */
   readonly result?: (state: StateView) => unknown;
+  /** See {@link GraphDefinition.webhooks}. */
+  readonly webhooks?: readonly Webhook[];
+  /** See {@link GraphDefinition.migrations}. */
+  readonly migrations: readonly Migration[];
   /** Everything the hash covers, as plain data. Stored with a run, and compared when it is resumed (H3). */
   readonly structure: GraphStructure;
 }
@@ -308,4 +379,6 @@ export interface GraphStructure {
   readonly reducers: Readonly<Record<string, string>>;
   readonly schemas: Readonly<Record<string, unknown>>;
   readonly policies: GraphPolicies;
+  /** `nodeCode` of the graph. It is stored beside the structure, and no part of what is hashed. */
+  readonly nodeCode?: Readonly<Record<string, string>>;
 }

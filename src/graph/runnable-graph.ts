@@ -22,7 +22,9 @@ export interface GraphBuilder {
 
 /** A graph, what `compile()` made of one, or what builds one. */
 export type GraphOrRunnable<Input = never, State = StateView, Result = ArtifactsOf<State>> =
-  Graph | RunnableGraph<Input, State, Result> | GraphBuilder;
+  | Graph
+  | RunnableGraph<Input, State, Result>
+  | GraphBuilder;
 
 const isGraph = (value: unknown): value is Graph => (value as Partial<Graph> | undefined)?.nodeIndex !== undefined;
 

@@ -4,10 +4,12 @@
  */
 import type { GraphStructure } from '../graph/graph.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
+import type { RetentionSettings } from '../graph/retention.ts';
 import type { RunRow } from '../ports/store.ts';
-import { readWait, type OpenQuestion } from './stored/messages.ts';
+import { readWait, type OpenQuestion } from './stored/wait-row.ts';
 import { readOwner } from './load/lineage.ts';
-import { readAllWaits, type WritePlace } from './access/place.ts';
+import { readAllWaits } from './access/read-all.ts';
+import type { WritePlace } from './access/place.ts';
 import { giveIdentity } from './access/identity.ts';
 import type { ExportAs, ExportReport } from './export-import/export-from.ts';
 import type { ImportReport } from './export-import/import.ts';
@@ -31,16 +33,14 @@ import {
   type NamingOptions,
   type ResolvedReference,
   type RunName,
-  checkTagName,
-  removeTag,
-  tagCheckpoint,
-  type Tag,
-} from './read/tag-checkpoint.ts';
-import { pickPart, readStateAt, type StateAt } from './read/whole-checkpoint.ts';
+} from './read/references.ts';
+import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
+import { pickPart, readStateAt, type StateAt } from './read/state-at.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from './read/follow.ts';
 import { followRuns, type FollowedRunsEvent, type FollowRunsOptions } from './read/follow-runs.ts';
 import { parsePath } from './read/state-path.ts';
 import type { RecordedVisit } from './read/read-visit.ts';
+import type { ExpiredRun } from './retention/apply-retention.ts';
 import type {
   CleanUpOptions,
   CleanUpReport,
@@ -57,9 +57,27 @@ import type { Bisection } from './explain/bisect.ts';
 import type { Blame } from './explain/blame.ts';
 import type { CheckpointRecords } from './explain/read-records.ts';
 import type { RunGraph } from './explain/run-graph.ts';
+import { CairnError } from '../errors.ts';
 import type { PostMortem } from './explain/story.ts';
 import type { Finding } from './verify/examine-runs.ts';
 import type { Verification } from './verify/verify-place.ts';
+import { readStoreStats, type StatsOptions, type StoreStats } from './retention/store-stats.ts';
+
+/** At most the first few of a listing. @throws CONFIG_INVALID the limit is no count */
+function firstOf<Item>(of: string, items: AsyncIterable<Item>, limit = Infinity): AsyncIterable<Item> {
+  if (limit !== Infinity && !(Number.isInteger(limit) && limit > 0))
+    throw new CairnError('CONFIG_INVALID', { path: `${of}: limit`, reason: 'it is a whole number from 1 on' });
+  return takeFirst(items, limit);
+}
+
+async function* takeFirst<Item>(items: AsyncIterable<Item>, limit: number): AsyncGenerator<Item> {
+  let remaining = limit;
+  for await (const item of items) {
+    yield item;
+    remaining -= 1;
+    if (remaining <= 0) return;
+  }
+}
 
 /** The differences between two checkpoints. */
 export interface ComparedCheckpoints extends CheckpointDifference {
@@ -80,18 +98,25 @@ export interface WaitsQuery {
  * would remove checkpoints.
  */
 const known = {
-  list: ['status', 'graphId', 'forksOf', 'labels', 'since', 'until'] satisfies readonly (keyof ListQuery)[],
+  list: ['status', 'graphId', 'forksOf', 'labels', 'since', 'until', 'limit'] satisfies readonly (keyof ListQuery)[],
   latest: ['status'] satisfies readonly (keyof ListQuery)[],
-  checkpoints: ['graphId', 'isPaused', 'after'] satisfies readonly (keyof CheckpointQuery)[],
+  checkpoints: ['graphId', 'isPaused', 'after', 'limit'] satisfies readonly (keyof CheckpointQuery)[],
   log: ['ancestors'],
+  stats: ['sizes'] satisfies readonly (keyof StatsOptions)[],
   follow: ['after', 'until', 'live', 'signal'] satisfies readonly (keyof FollowOptions)[],
   followRuns: ['labels', 'graph', 'after', 'signal'] satisfies readonly (keyof FollowRunsOptions)[],
   waits: ['run', 'all'] satisfies readonly (keyof WaitsQuery)[],
   prune: ['keepEvery', 'keepLast', 'dryRun'] satisfies readonly (keyof KeepOptions)[],
-  cleanUp: ['graphId', 'dryRun', 'vacuum'] satisfies readonly (keyof CleanUpOptions)[],
-  settings: ['max_per_workflow', 'ttl_seconds', 'keep_paused'] satisfies readonly (keyof CleanUpSettings)[],
-  remove: ['withForks', 'dryRun'] satisfies readonly (keyof RemoveOptions)[],
-  export: ['move', 'masked'] satisfies readonly (keyof ExportAs)[],
+  cleanUp: ['graphId', 'dryRun', 'vacuum', 'sweeps', 'beat'] satisfies readonly (keyof CleanUpOptions)[],
+  applyRetention: ['graphId', 'dryRun'],
+  settings: [
+    'max_per_workflow',
+    'ttl_seconds',
+    'keep_paused',
+    'retention',
+  ] satisfies readonly (keyof CleanUpSettings)[],
+  remove: ['withForks', 'dryRun', 'forget'] satisfies readonly (keyof RemoveOptions)[],
+  export: ['move', 'masked', 'fixture', 'mask'] satisfies readonly (keyof ExportAs)[],
   import: ['move', 'runId', 'trust'] satisfies readonly (keyof ImportAs)[],
 } as const;
 
@@ -114,7 +139,7 @@ export class History<State = StateAt> {
   list(query: ListQuery = {}): AsyncIterable<ListedRun> {
     refuseUnknownKeys('history.list', query, known.list);
     checkListQuery(query);
-    return listRuns(this.#place, query);
+    return firstOf('history.list', listRuns(this.#place, query), query.limit);
   }
 
   /**
@@ -135,7 +160,16 @@ export class History<State = StateAt> {
   /** Lists the checkpoints of all runs together, newest first. */
   checkpoints(query: CheckpointQuery = {}): AsyncIterable<ListedCheckpoint> {
     refuseUnknownKeys('history.checkpoints', query, known.checkpoints);
-    return listCheckpoints(this.#place, query);
+    return firstOf('history.checkpoints', listCheckpoints(this.#place, query), query.limit);
+  }
+
+  /**
+   * Counts runs and checkpoints by workflow, status and age, and what belongs to nothing. With `sizes`, it reads all checkpoints, and adds
+   * up what they take.
+   */
+  async stats(options: StatsOptions = {}): Promise<StoreStats> {
+    refuseUnknownKeys('history.stats', options, known.stats);
+    return readStoreStats(this.#place, options);
   }
 
   /**
@@ -323,10 +357,30 @@ export class History<State = StateAt> {
     return vacuumPlace(this.#place);
   }
 
-  /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS the run has forks and `withForks` is not set */
+  /**
+   * Removes runs that ended and that a graph is to keep no longer, and gives each as it goes; whoever stops reading stops removing.
+   * @throws CONFIG_INVALID
+   */
+  async *applyRetention(
+    retention: RetentionSettings,
+    options: { readonly graphId?: string; readonly dryRun?: boolean } = {},
+  ): AsyncGenerator<ExpiredRun, void> {
+    refuseUnknownKeys('history.applyRetention', options, known.applyRetention);
+    const { applyRetention } = await import('./retention/apply-retention.ts');
+    yield* applyRetention(this.#place, retention, options);
+  }
+
+  /**
+   * Removes a run with its history. Its id is not used again for 30 days, or at once if it is to be forgotten.
+   * @throws CLAIM_TAKEN; HISTORY_HAS_FORKS the run has forks and `withForks` is not set
+   */
   async remove(run: RunName, options: RemoveOptions = {}): Promise<RemovedRuns> {
     refuseUnknownKeys('history.remove', options, known.remove);
-    const { removeRun } = await import('./retention/remove-run.ts');
+    const { forgetRun, removeRun } = await import('./retention/remove-run.ts');
+    if (options.forget === true) {
+      const forgotten = await forgetRun(this.#place, typeof run === 'string' ? run : run.runId, options.dryRun);
+      if (forgotten !== undefined) return forgotten;
+    }
     return removeRun(this.#place, (await this.#run(run)).runId, options);
   }
 

@@ -9,7 +9,8 @@ import {
   type Reconciliation,
   type StateView,
 } from '../graph/contracts/node-contract.ts';
-import { beforeEffect, describeConfig, resolveComputed, type Computed } from './draft/node-parts.ts';
+import { beforeEffect } from './draft/before-effect.ts';
+import { describeConfig, resolveComputed, type Computed } from './draft/computed.ts';
 import { confinePath, type ConfinedPath } from './file/local-path.ts';
 import { describeFileError, holdFolder, requireGranted, readRegularFile, files } from './file/files.ts';
 import { removeLeftovers, writeAtomically } from './file/write-atomically.ts';

@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { NodeImplementation, StateView } from '../graph/contracts/node-contract.ts';
-import type { TypedContext } from './draft/node-parts.ts';
+import type { TypedContext } from './draft/computed.ts';
 
 /** Options of a function node. */
 export interface FunctionNodeOptions extends NodeOptions {

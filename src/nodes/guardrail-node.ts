@@ -10,7 +10,7 @@ import {
 } from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { FromState } from './draft/node-parts.ts';
+import type { FromState } from './draft/computed.ts';
 
 /** The result of a check. */
 export interface GuardrailFinding {

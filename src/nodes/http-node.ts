@@ -1,17 +1,11 @@
 /** The http node: sends one request, with limits and retries. Secrets do not get into the history. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
-import {
-  checkValue,
-  describeConfig,
-  resolveComputed,
-  type Computed,
-  type FromState,
-  type PlainValue,
-} from './draft/node-parts.ts';
+import { checkValue } from './draft/before-effect.ts';
+import { describeConfig, resolveComputed, type Computed, type FromState, type PlainValue } from './draft/computed.ts';
 import {
   exchangeHttp,
   failStatus,

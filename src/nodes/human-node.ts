@@ -1,12 +1,12 @@
 /** The human node: asks a person and waits for the answer, for days if need be. */
 import { CairnError } from '../errors.ts';
-import { questionFault } from '../graph/validate/validate-calls.ts';
+import { assigneesFault, questionFault } from '../graph/validate/validate-calls.ts';
 import { same, schemaDefect, schemaFault } from '../schema/json-schema.ts';
 import { jsonSchemaOf } from '../schema/standard-schema.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/contracts/node-contract.ts';
 import type { ChoiceValue, SchemaValue } from '../graph/contracts/answer-types.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
-import { describeConfig, resolveComputed, type Computed, type FromState } from './draft/node-parts.ts';
+import { describeConfig, resolveComputed, type Computed, type FromState } from './draft/computed.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 
@@ -32,15 +32,24 @@ export interface HumanNodeConfig<
   readonly metadata?: object | FromState<unknown, S>;
   /** Whose question it is: `staff` (default), or the `user` whose request the run is. */
   readonly audience?: Question['audience'];
+  /** Whose answers are taken: people by name, and roles (`role:finance`). Default: everybody's. */
+  readonly for?: Computed<readonly string[], S>;
+  /** Another node that asks: who answered that, or started the run, does not answer this. Nothing else decides this one then. */
+  readonly fourEyes?: string;
+  /** When the question is reminded of, in ms from when it is asked; several times in a list. */
+  readonly remindAfterMs?: Question['remindAfterMs'];
+  /** From when on, in ms from when it is asked, it is for those of `escalateTo` too. */
+  readonly escalateAfterMs?: number;
+  readonly escalateTo?: readonly string[];
   /** How long the question stays open, in milliseconds. The time goes on counting while the process is down. */
   readonly timeoutMs?: number;
   /** Until when the question stays open, in epoch ms. Used in place of `timeoutMs`. */
   readonly deadlineAt?: Computed<number, S>;
-  /** What happens when the time is over: the node completes with an {@link Approval}, or fails with NODE_TIMED_OUT. Default `error`. */
+  /** What happens when the time is over: the node completes with an {@link AutoDecision}, or fails with NODE_TIMED_OUT. Default `error`. */
   readonly onTimeout?: Late;
   /** The answer used when the time is over. Used in place of `onTimeout`. */
   readonly defaultAnswer?: Default;
-  /** Answers at once with an {@link Approval}, for trying out a workflow. */
+  /** Answers at once with an {@link AutoDecision}, for trying out a workflow. */
   readonly autoAccept?: boolean & Auto;
   /** Answers at once with a refusal; a text is its reason. */
   readonly autoReject?: Auto;
@@ -53,10 +62,12 @@ export interface HumanNodeConfig<
 type Answer<Offered, Schema> = [Offered] extends [never] ? SchemaValue<Schema> : ChoiceValue<Offered>;
 /** The type of the output when nobody was asked, or nobody answered in time. */
 type Decided<Default, Auto, Late> =
-  NoInfer<Default> | (Auto extends false ? never : Approval) | (Late extends 'error' ? never : Approval);
+  | NoInfer<Default>
+  | (Auto extends false ? never : AutoDecision)
+  | (Late extends 'error' ? never : AutoDecision);
 
 /** The output of a question that was decided without a person. */
-export interface Approval {
+export interface AutoDecision {
   readonly approved: boolean;
   readonly reason?: string;
   readonly decidedBy: 'auto-accept' | 'auto-reject' | 'timeout-accept' | 'timeout-reject';
@@ -71,6 +82,11 @@ const configKeys = [
   'schema',
   'metadata',
   'audience',
+  'for',
+  'fourEyes',
+  'remindAfterMs',
+  'escalateAfterMs',
+  'escalateTo',
   'timeoutMs',
   'deadlineAt',
   'onTimeout',
@@ -121,10 +137,10 @@ export function humanNode<
 }
 
 async function decide(ctx: NodeContext, config: StoredConfig, policy: HumanNodeConfig['policy']): Promise<unknown> {
-  if (config.autoAccept === true) return { approved: true, decidedBy: 'auto-accept' } satisfies Approval;
+  if (config.autoAccept === true) return { approved: true, decidedBy: 'auto-accept' } satisfies AutoDecision;
   if (config.autoReject !== undefined && config.autoReject !== false) {
     const reason = typeof config.autoReject === 'string' ? config.autoReject : 'Auto-rejected';
-    return { approved: false, reason, decidedBy: 'auto-reject' } satisfies Approval;
+    return { approved: false, reason, decidedBy: 'auto-reject' } satisfies AutoDecision;
   }
   const question = createQuestion(ctx, config);
   if (policy) {
@@ -152,8 +168,14 @@ function isApproval(output: unknown): boolean {
 }
 
 function createQuestion(ctx: NodeContext, config: StoredConfig): Question {
-  const { prompt, choices, metadata, deadlineAt } = resolveComputed(
-    { prompt: config.prompt, choices: config.choices, metadata: config.metadata, deadlineAt: config.deadlineAt },
+  const { prompt, choices, metadata, deadlineAt, ...whose } = resolveComputed(
+    {
+      prompt: config.prompt,
+      choices: config.choices,
+      metadata: config.metadata,
+      deadlineAt: config.deadlineAt,
+      for: config.for,
+    },
     ctx.state,
   ) as Omit<Question, 'name'>;
   const defaultAnswer = config.defaultAnswer === undefined ? answerOnTimeout(config.onTimeout) : config.defaultAnswer;
@@ -163,13 +185,24 @@ function createQuestion(ctx: NodeContext, config: StoredConfig): Question {
     ...(config.schema !== undefined && { schema: config.schema }),
     ...(metadata !== undefined && { metadata }),
     ...(config.audience !== undefined && { audience: config.audience }),
+    ...(whose.for !== undefined && { for: whose.for }),
+    ...(config.fourEyes !== undefined && { fourEyes: config.fourEyes }),
+    ...lateOf(config),
     ...(config.timeoutMs !== undefined && { timeoutMs: config.timeoutMs }),
     ...(deadlineAt !== undefined && { deadlineAt }),
     ...(defaultAnswer !== undefined && { defaultAnswer }),
   };
 }
 
-function answerOnTimeout(onTimeout: HumanNodeConfig['onTimeout']): Approval | undefined {
+function lateOf({ remindAfterMs, escalateAfterMs, escalateTo }: StoredConfig): Partial<Question> {
+  return {
+    ...(remindAfterMs !== undefined && { remindAfterMs }),
+    ...(escalateAfterMs !== undefined && { escalateAfterMs }),
+    ...(escalateTo !== undefined && { escalateTo }),
+  };
+}
+
+function answerOnTimeout(onTimeout: HumanNodeConfig['onTimeout']): AutoDecision | undefined {
   if (onTimeout === 'accept') return { approved: true, decidedBy: 'timeout-accept' };
   if (onTimeout === 'reject') return { approved: false, reason: 'Timed out', decidedBy: 'timeout-reject' };
   return undefined;
@@ -188,6 +221,20 @@ function checkPolicy(answer: unknown, { choices }: Question, schema: JsonSchema 
   });
 }
 
+/** A question that needs the eyes of a person is decided by nothing else. */
+function checkEyes(config: StoredConfig, refuse: (reason: string) => never): void {
+  const { for: assignees, fourEyes } = config;
+  const fault = typeof assignees === 'function' || assignees === undefined ? undefined : assigneesFault(assignees);
+  if (fault !== undefined) refuse(`${fault}: name people and roles: ['role:finance', 'ann']`);
+  if (fourEyes === undefined) return;
+  if (typeof fourEyes !== 'string') refuse('fourEyes must name another node that asks');
+  const deciders = ['autoAccept', 'autoReject', 'policy', 'defaultAnswer', 'onTimeout'] as const;
+  const decider = deciders.find(
+    (name) => config[name] !== undefined && config[name] !== false && config[name] !== 'error',
+  );
+  if (decider !== undefined) refuse(`${decider} would stand for the eyes of a person, which fourEyes asks for`);
+}
+
 function checkConfig(config: StoredConfig): void {
   const refuse = (reason: string): never => {
     throw new CairnError('CONFIG_INVALID', { reason: `humanNode: ${reason}` });
@@ -199,9 +246,10 @@ function checkConfig(config: StoredConfig): void {
   // What is known before the node runs: a question that could not be asked then is refused now.
   const { choices, schema } = config;
   const fault =
-    questionFault({ prompt: '', ...(Array.isArray(choices) && { choices }) }) ??
+    questionFault({ prompt: '', ...(Array.isArray(choices) && { choices }), ...lateOf(config) }) ??
     (schema === undefined ? undefined : schemaDefect(schema));
   if (fault !== undefined) refuse(fault);
+  checkEyes(config, refuse);
   if (!['staff', 'user', undefined].includes(config.audience)) refuse("audience must be 'staff' or 'user'");
   if (!isOf(config.timeoutMs, 'undefined') && !(Number(config.timeoutMs) > 0 && isOf(config.timeoutMs, 'number')))
     refuse('timeoutMs must be a number over 0');

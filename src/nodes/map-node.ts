@@ -15,8 +15,8 @@ import {
 } from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import { describeConfig } from './draft/node-parts.ts';
-import type { RetryPolicy } from '../graph/contracts/contracts.ts';
+import { describeConfig } from './draft/computed.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import { runParts } from '../graph/run-parts.ts';
 
 // The subgraph node: runs another graph as a child run, inside of its parent's history.
@@ -112,7 +112,8 @@ export interface MapItem<Item> {
  * is the output.
  */
 export type MapWork<Item, Result> =
-  ((call: MapItem<Item> & StepContext) => Result) | GraphOrRunnable<Item, StateView, Result>;
+  | ((call: MapItem<Item> & StepContext) => Result)
+  | GraphOrRunnable<Item, StateView, Result>;
 
 /** Configuration of a map node. The type parameters after the first are inferred; together they determine the type of the node's output. */
 export interface MapNodeConfig<
@@ -150,7 +151,8 @@ export interface MapNodeConfig<
 
 /** The result of one item, with `continueOnError`. */
 export type MapResult<Value = unknown> =
-  { readonly status: 'completed'; readonly value: Value } | { readonly status: 'failed'; readonly error: unknown };
+  | { readonly status: 'completed'; readonly value: Value }
+  | { readonly status: 'failed'; readonly error: unknown };
 
 /** The output of a map node. */
 export type MapOutput<Result, Settles> = readonly (true extends Settles
@@ -200,6 +202,7 @@ export function mapNode<
       config: { ...(data as object), effectClass, concurrency },
       ...(subgraph !== undefined && { subgraph }),
       implementation: {
+        isComposed: true,
         run: (ctx) => mapItems(ctx, over(inputScope(ctx)), own, concurrency),
         codeText: [over, key, subgraph === undefined ? each : undefined, ...(codeText === '' ? [] : [codeText])]
           .map(String)

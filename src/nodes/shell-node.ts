@@ -1,8 +1,9 @@
 /** The shell node: runs a program. No value can become shell syntax. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../graph/contracts/contracts.ts';
-import { beforeEffect, describeConfig, resolveComputed, type Computed } from './draft/node-parts.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
+import { beforeEffect } from './draft/before-effect.ts';
+import { describeConfig, resolveComputed, type Computed } from './draft/computed.ts';
 import type { TextMask } from '../state/secrecy/text-mask.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';

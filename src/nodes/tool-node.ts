@@ -1,16 +1,10 @@
 /** The tool node: calls a tool with arguments from the state. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import type { Tool } from '../graph/node-draft.ts';
-import {
-  checkValue,
-  beforeEffect,
-  describeConfig,
-  resolveComputed,
-  type FromState,
-  type PlainValue,
-} from './draft/node-parts.ts';
+import { checkValue, beforeEffect } from './draft/before-effect.ts';
+import { describeConfig, resolveComputed, type FromState, type PlainValue } from './draft/computed.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 

@@ -7,12 +7,13 @@ import {
   type Reconciliation,
   type StateView,
 } from '../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
-import { decodeJson, encodeValue } from '../state/values/codec.ts';
+import { decodeJson } from '../state/values/revive.ts';
+import { encodeValue } from '../state/values/encode.ts';
 import { hearConnection, hearPool } from '../postgres-driver.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { TypedContext } from './draft/node-parts.ts';
+import type { TypedContext } from './draft/computed.ts';
 
 /** What is used of a connection: a client of the package `pg` has it. */
 export interface TransactionConnection {

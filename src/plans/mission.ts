@@ -11,7 +11,7 @@ import type { CompileOptions, ContinueOptions, GraphParts, RunTarget } from '../
 import type { SchemaInput } from '../dialects/code/typed-state.ts';
 import type { RunResult } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
-import type { ModelMessage } from '../graph/contracts/contracts.ts';
+import type { ModelMessage } from '../graph/contracts/model-messages.ts';
 import type { NodeContext, StateView } from '../graph/contracts/node-contract.ts';
 import { END, START, type Graph, type GraphSchemas, type OnBudget, type StandardSchema } from '../graph/graph.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';

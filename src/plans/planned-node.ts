@@ -122,6 +122,7 @@ export function plannedDraft(
       effect: 'read',
       config: { ...bounds, agents: powers, goal: typeof goal === 'function' ? '(computed)' : (goal ?? null) },
       implementation: {
+        isComposed: true,
         run: (ctx) => {
           refuseGoneAgents(
             ctx,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keys, stateValues } from '../../test/state/arbitrary-value.ts';
-import { admitValue } from './values/codec.ts';
+import { admitValue } from './values/admit.ts';
 import { applyDelta, DeltaBuilder, pathJson, reviveTree } from './delta.ts';
 import { readPath } from './values/path.ts';
 

@@ -1,5 +1,6 @@
 /** A delta: a JSON array of ops (C4). Ops are recorded as text when the state changes, and can be applied to plain trees. */
-import { jsonUnderKey, setOwn, type PlainObject } from './values/values.ts';
+import { jsonUnderKey } from './values/encode.ts';
+import { setOwn, type PlainObject } from './values/plain-object.ts';
 import { reviveValue } from './values/revive.ts';
 
 type Path = readonly string[];

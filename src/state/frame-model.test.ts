@@ -3,9 +3,10 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keys, objectOf, stateValues } from '../../test/state/arbitrary-value.ts';
 import { admit, FrameBench } from '../../test/state/frame-bench.ts';
-import { decodeJson, encodeValue } from './values/codec.ts';
+import { decodeJson } from './values/revive.ts';
+import { encodeValue } from './values/encode.ts';
 import { plainState, type OpenView } from './frame.ts';
-import { getOwn, setOwn } from './values/values.ts';
+import { getOwn, setOwn } from './values/plain-object.ts';
 import type { FrameTree, NodeRecord } from './tree.ts';
 
 /** The state a tree stands for, written down independently of the frame. */

@@ -2,10 +2,12 @@
 import { CairnError } from '../errors.ts';
 import { type StateView, partitions } from '../graph/contracts/node-contract.ts';
 import { absent } from './channels/versions.ts';
+import { sameNames, type CodeNames } from './channels/code-names.ts';
 import { Channels, now, type Area } from './channels/channels.ts';
 import type { ChannelTable, Admission } from './channels/run-reducer.ts';
 import type { DeltaBuilder } from './delta.ts';
-import { encodeValue, jsonUnderKey, setOwn, type PlainObject } from './values/values.ts';
+import { encodeValue, jsonUnderKey } from './values/encode.ts';
+import { setOwn, type PlainObject } from './values/plain-object.ts';
 import { mergeUpdates, plainWritesOf, type AdmittedUpdates, type ChannelWrite } from './channels/merge-updates.ts';
 import type { FrameTree, NodeRecord } from './tree.ts';
 import { View, type OpenView } from './channels/view.ts';
@@ -35,6 +37,7 @@ export class Frame {
   readonly #table: ChannelTable;
   readonly #channels: Channels;
   readonly #admission: Admission;
+  readonly #codeNames: CodeNames;
   /** Path of `nodes` in a delta, without the closing bracket. */
   readonly #nodesPrefix: string;
   readonly #partitionPrefixes: Readonly<Record<string, string>>;
@@ -42,6 +45,7 @@ export class Frame {
   /**
    * @param path - keys from the root of the run's tree to this frame, such as `['frame']`
    * @param outputNames - node ids, by the name under which artifacts show their output
+   * @param codeNames - what the views call nodes that are on record under other names
    * @param admission - how values made by users' reducers are validated
    */
   constructor(
@@ -50,6 +54,7 @@ export class Frame {
     delta: DeltaBuilder,
     table: ChannelTable,
     outputNames: ReadonlyMap<string, string>,
+    codeNames: CodeNames = sameNames,
     admission: Admission = defaultAdmission,
   ) {
     this.tree = tree;
@@ -58,6 +63,7 @@ export class Frame {
     this.#table = table;
     this.#channels = new Channels(tree, table, outputNames);
     this.#admission = admission;
+    this.#codeNames = codeNames;
     this.#nodesPrefix = this.#pathJson('nodes').slice(0, -1);
     this.#partitionPrefixes = Object.fromEntries(
       partitions.map((name) => [name, this.#pathJson('channels', name).slice(0, -1)]),
@@ -185,7 +191,7 @@ export class Frame {
 
   /** Opens a frozen view of the current state that records reads (E9). Later changes do not show in it. */
   openView(): OpenView {
-    return new View(this.#channels, this.tree.spent);
+    return new View(this.#channels, this.tree.spent, this.#codeNames);
   }
 
   /**
@@ -204,7 +210,7 @@ export class Frame {
       const plain: PlainObject = {};
       for (const key of this.#channels.keys(area, now)) {
         const value = this.#channels.read(area, key, now);
-        if (value !== absent) setOwn(plain, key, value);
+        if (value !== absent) setOwn(plain, this.#codeNames.inCode(area, key), value);
       }
       return Object.freeze(plain);
     };

@@ -1,7 +1,8 @@
 /** A run's tree, and the only way to change it outside of a frame's channels. Each change is recorded as an op in the same call (C4). */
 import { DeltaBuilder, pathJson } from './delta.ts';
 import type { RunTree } from './tree.ts';
-import { encodeValue, setOwn, type PlainObject } from './values/values.ts';
+import { encodeValue } from './values/encode.ts';
+import { setOwn, type PlainObject } from './values/plain-object.ts';
 
 type Path = readonly string[];
 

@@ -37,12 +37,16 @@ export interface FrameTree extends Account {
   given?: string;
   /** For a child run: id of its graph. Absent in histories written before it was recorded. */
   graph?: string;
+  /** For a child run whose graph has migrations: the version that its state has. Absent: 1. */
+  stateVersion?: number;
   /** For a child run: signals that its parent sent before they were waited for, in order. */
   signals?: Record<string, PendingSignal>;
   /** For a child run: set if its parent cancelled it, with the reason. */
   cancelled?: string;
   /** For a child run that outlived a save of its parent: number of saves before it began. */
   born?: number;
+  /** For a child run: set if the run is a fork that went on without it, so that it is the original's (see {@link StepRecord.left}). */
+  left?: true;
   /** For a child run that has ended: see {@link StepRecord.order}. */
   order?: number;
   /** For a child run: id of the node whose failure was not handled, until its parent is retried. */
@@ -119,6 +123,8 @@ export interface NodeRecord extends Account {
   retired?: RetiredCalls;
   /** Items added by `ctx.append`, for each list of this visit: one array for each call, in call order. */
   lists?: Record<string, (readonly unknown[])[]>;
+  /** In a fork that went on otherwise: by list, how many of its calls are the original's, and may be others. */
+  listsLeft?: Record<string, number>;
   /** For each list, how many calls came before the last `ctx.save` or `ctx.retire` and are not repeated. */
   listsFrom?: Record<string, number>;
   /** For each name, how many recorded events this visit has emitted; they are not emitted again. */
@@ -254,12 +260,18 @@ export interface RunTree {
   /** Hash of the graph that the run was last advanced under. */
   graphHash: string;
   codeHash?: string;
+  /** Version of the channels' form, as the graph's migrations count it. Absent: 1. */
+  stateVersion?: number;
   /** Structure (as JSON) and source text of that graph, if it is not the one the run was started with (H3). */
   definition?: GraphDefinitionRecord;
   /** Errors of the activations that made the run fail, by node path joined with `/`. */
   failures?: Record<string, unknown>;
   /** Set from the moment at which a cancelled run has stopped what it did, if its graph has an `onCancel` node (E7.4). */
   cancel?: CancelRecord;
+  /** Set from the moment at which a run that fails has stopped what it did, if its graph has an `onRunFailure` node (E7.5). */
+  failing?: FailingRecord;
+  /** How the run's time is counted, where that is not from its admission on (E6.10). */
+  time?: RunTime;
   /** Open waits by id. */
   waits: Record<string, WaitRecord>;
   /** Signals that came before they were waited for, in order of arrival. */
@@ -275,8 +287,13 @@ export interface RunTree {
    * (X2).
    */
   replayed?: Record<string, readonly [runId: string, seq: number, nth?: number]>;
-  /** Whether a fork runs pure nodes again although a recorded outcome could be reused, because that was requested or its code changed. */
-  rerunPure?: boolean;
+  /**
+   * The nodes whose pure work a fork runs again although a recorded outcome could be reused: all, because that was requested or it is not
+   * known whose code changed; or those whose code did, by id.
+   */
+  rerunPure?: boolean | readonly string[];
+  /** Set on a fork that cannot act, and on all that are forked from it (X7). */
+  noEffects?: NoEffects;
   /**
    * Whether the run was restored from a backup and released: effects with a `reconcile` are looked up before they begin, since the run may
    * have done them after the backup was made (B3).
@@ -287,6 +304,24 @@ export interface RunTree {
   /** Names of the secrets that nodes have used, sorted. A resume resolves them before it starts anything. */
   secrets?: readonly string[];
   frame: FrameTree;
+}
+
+/** How a fork goes on that cannot act: effects are taken from the record, and what the record does not have is refused. */
+export interface NoEffects {
+  /** `live`: reads without a record are made. Absent: they are refused. */
+  readonly reads?: 'live';
+  /** `run`: functions without a declared effect class run. Absent: they are refused. */
+  readonly undeclared?: 'run';
+  /** Whether models are asked anew where an answer is on record. */
+  readonly resample?: true;
+  /** The nodes, by path joined with `/`, whose pure work runs again whatever is on record. */
+  readonly rerun?: readonly string[];
+  /** Up to which place of the record, a seq and a part of its change, nothing runs again. */
+  readonly upTo?: readonly [seq: number, index: number];
+  /** Answers that are given in place of the recorded ones, by the name or the node of their question. */
+  readonly answers?: Readonly<Record<string, unknown>>;
+  /** How far its own time has come, in epoch ms: to the last timer that ended past the record. */
+  readonly now?: number;
 }
 
 /** A visit that a fork begins anew. */
@@ -310,13 +345,47 @@ export interface CancelRecord {
   readonly waits: Readonly<Record<string, WaitRecord>>;
 }
 
+/** Why a run fails, while its `onRunFailure` node runs, and what is put back when that has ended. */
+export interface FailingRecord {
+  /** Id of the `onRunFailure` node. */
+  readonly node: string;
+  /** How often the node has been begun for this run: each failure after a resume is another visit. */
+  readonly visit: number;
+  readonly at: number;
+  readonly failures: Readonly<Record<string, unknown>>;
+  /** The waits that were open. */
+  readonly waits: Readonly<Record<string, WaitRecord>>;
+  /** Whether the run was resumed since, so that only the count of visits matters. */
+  readonly isOver?: true;
+}
+
+/** What of a run's time limit is used. */
+export interface RunTime {
+  /** From when on time counts, in epoch ms. Absent: it does not count now, as the run is paused. */
+  readonly since?: number;
+  /** What was used before, in ms. */
+  readonly usedMs?: number;
+}
+
+/** The node that a run is occupied with instead of its graph: what follows a cancel or its failure. Undefined: the run goes its way. */
+export function followUpOf({
+  cancel,
+  failing,
+}: Pick<RunTree, 'cancel' | 'failing'>): { readonly node: string; readonly visit: number } | undefined {
+  if (cancel !== undefined) return { node: cancel.node, visit: 1 };
+  return failing === undefined || failing.isOver === true ? undefined : failing;
+}
+
 export interface GraphDefinitionRecord {
   readonly structure: string;
   readonly text?: string;
+  /** The file that a resume named, if it is another one than the run was started with, and the name of the export in it. */
+  readonly source?: string;
+  readonly exportName?: string;
 }
 
 export interface WaitRecord {
-  kind: 'question' | 'timer' | 'signal' | 'doubt' | 'retry';
+  kind: 'question' | 'timer' | 'signal' | 'doubt' | 'retry' | 'refused';
   /** Path of the frame and node id: see NodePath. */
   node: readonly string[];
   /** Key of the step that holds the wait; absent for waits of the activation itself. */
@@ -333,7 +402,15 @@ export interface WaitRecord {
   isApproval?: true;
   /** Whose question it is. Absent: it is for those who run the workflow. */
   audience?: 'user';
+  /** Whose answers are taken: people by name, and roles (`role:finance`). Absent: everybody's. */
+  for?: readonly string[];
+  /** Name of a question that another person must have answered. Who started the run is no such person either. */
+  fourEyes?: string;
   dueAt?: number;
+  /** What is to come of a question that nobody answers, soonest first. What has come is on record and no more here. */
+  late?: readonly LateEvent[];
+  /** When it was first reminded of, or given to others. */
+  overdueAt?: number;
   defaultAnswer?: unknown;
   openedAt?: number;
   /** Of a question that took the place of another one in the same call: whether that was open or answered. Its answer is not used. */
@@ -351,4 +428,17 @@ export interface WaitRecord {
     readonly visit?: number;
     readonly outer?: readonly number[];
   };
+}
+
+/** A reminder of a question, or that it is for others too from then on. */
+export interface LateEvent {
+  /** Epoch ms. */
+  readonly at: number;
+  /** To whom it is given. Absent: it is a reminder. */
+  readonly to?: readonly string[];
+}
+
+/** When something is to be done about a wait next, in epoch ms; undefined if time changes nothing of it. */
+export function nextDueOf({ dueAt, late: [first] = [] }: Pick<WaitRecord, 'dueAt' | 'late'>): number | undefined {
+  return first === undefined || (dueAt !== undefined && dueAt <= first.at) ? dueAt : first.at;
 }

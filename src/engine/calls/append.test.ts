@@ -157,8 +157,28 @@ test('X4 other items at the same place are refused in a resume by name, and done
   expect(mended.state.outputs['a']).toEqual([['first', 'second', 'third'], ['beside']]);
 });
 
+test('X4.19 a fork that has appended its own items is held to them, as any run is', async () => {
+  const { engine } = createBench();
+  let items: readonly unknown[] = ['second'];
+  const graph = choosing(() => items);
+  const paused = await runToRest(engine, graph);
+  items = ['another'];
+  const { runId } = await engine.fork({ runId: paused.runId, seq: paused.seq });
+  const forked = await resumeToRest(engine, runId, graph);
+  expect(forked.status).toBe('paused');
+  items = ['a third'];
+  await engine.answer(runId, forked.waits[0]?.waitId ?? '', 'go');
+  const failed = await resumeToRest(engine, runId, graph);
+  expect(failed.error?.cause).toMatchObject({ code: 'NODE_CALL_REFUSED', data: { call: 'append', node: 'a' } });
+  items = ['another'];
+  expect((await resumeToRest(engine, runId, graph)).state.outputs['a']).toEqual([
+    ['first', 'another', 'third'],
+    ['beside'],
+  ]);
+});
+
 test('X4 items of one list stand in the order of the calls, however long those of one take to be stored', async () => {
-  const bench = createBench({ limits: { inlineBytes: 1_000 } });
+  const bench = createBench({ bounds: { inlineBytes: 1_000 } });
   const { blobs } = bench.options;
   const put: typeof blobs.put = async (...args) => {
     await settleDown();
@@ -210,7 +230,7 @@ test.each([
     },
   ],
 ] as const)('X4 %s is refused: %s', async (_, code, run) => {
-  const { engine } = createBench({ limits: { steps: 3 } });
+  const { engine } = createBench({ bounds: { steps: 3 } });
   const failed = await runToRest(engine, single(run));
   expect(failed.error?.cause).toMatchObject({ code });
 });

@@ -1,8 +1,9 @@
 /** `ctx.append` and `ctx.list`: lists of a composed node that grow call by call, each item stored once (X4). */
 import { CairnError } from '../../errors.ts';
-import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
-import { deepFreeze } from '../../state/values/values.ts';
-import { checkId, offloadValue } from '../validate/admit-outcome.ts';
+import { admitValue, maskedText, type Admitted } from '../../state/values/admit.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
+import { checkId } from '../validate/check-id.ts';
+import { offloadValue } from '../validate/offload.ts';
 import { checkWritten } from '../validate/checkpoint-size.ts';
 import {
   addCall,
@@ -10,13 +11,15 @@ import {
   callsOf,
   cursorOf,
   dropCalls,
+  isLeftCall,
   isSameCall,
-  enterEvents,
-  visitOf,
 } from '../visit-records/list-record.ts';
+import { enterEvents } from '../visit-records/recorded-events.ts';
+import { visitOf } from '../visit-records/visit-part.ts';
 import type { Activation } from '../live-run/loop.ts';
+import { mayCallOtherwise, noteNewCall } from '../visit-records/continued-visits.ts';
 import { guardCall, never, refusal, type RunCore } from '../live-run/run-core.ts';
-import { endCall } from '../waits/wait.ts';
+import { endCall } from '../waits/leave-at-wait.ts';
 
 /** Identifies a call: the n-th of its list. */
 interface AppendCall {
@@ -36,7 +39,7 @@ export async function append(
   guardCall(activation, generation, 'append');
   const items = admitItems(core, activation, list, appended);
   const cursor = cursorOf(activation, list);
-  const { steps: limit } = core.env.limits;
+  const { steps: limit } = core.env.bounds;
   if (cursor.called - callsBeforeSave(activation, list) >= limit)
     throw new CairnError('RUN_LIMIT', { limit: 'steps', value: limit });
   cursor.called += 1;
@@ -51,12 +54,12 @@ export async function append(
 }
 
 function admitItems(core: RunCore, activation: Activation, list: string, appended: readonly unknown[]): Admitted {
-  checkId('list name', list, core.env.limits.idBytes);
+  checkId('list name', list, core.env.bounds.idBytes);
   if (!Array.isArray(appended)) refuse(activation, 'what is appended is a list of items');
   const path = [...activation.path, list];
   const storable =
     core.env.intake?.keepsOut?.(list, () => activation.path) === true ? appended.map(() => maskedText) : appended;
-  const items = admitValue(storable, path, core.env.limits, core.secrets.intake);
+  const items = admitValue(storable, path, core.env.bounds, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...items }]);
   return items;
 }
@@ -79,7 +82,8 @@ async function recordInTurn(
   const cursor = cursorOf(activation, list);
   const recorded = callsOf(activation, list)[n - 1];
   if (recorded === undefined || !isSameAsRecorded(core, recorded, items)) {
-    if (recorded !== undefined && core.run.parent === undefined)
+    const isOriginals = mayCallOtherwise(activation) || isLeftCall(activation, list, n);
+    if (recorded !== undefined && !isOriginals)
       refuse(
         activation,
         `call ${n} of list ${list} is recorded with other items; what is appended must be the same whenever its node is repeated`,
@@ -87,6 +91,7 @@ async function recordInTurn(
     const stored = await offloadValue(core, items);
     if (recorded !== undefined) await dropCalls(core, activation, list, n - 1);
     if (!isCurrent()) return never();
+    noteNewCall(core, activation);
     addCall(core, activation, list, stored);
     enterEvents(core, activation);
     core.draft.note({ kind: 'append', node: activation.path, list, ...visitOf(activation) });
@@ -99,7 +104,7 @@ async function recordInTurn(
 function isSameAsRecorded({ env, secrets }: RunCore, recorded: readonly unknown[], items: Admitted): boolean {
   if (isSameCall(recorded, items)) return true;
   if (secrets.mask === undefined) return false;
-  return isSameCall(admitValue(recorded, [], env.limits, secrets.intake).value as readonly unknown[], items);
+  return isSameCall(admitValue(recorded, [], env.bounds, secrets.intake).value as readonly unknown[], items);
 }
 
 function refuse({ path }: Activation, reason: string): never {

@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { noteCaughtUp, uncalledEffects } from '../visit-records/continued-visits.ts';
-import { nameOfStepKey } from '../visit-records/finish-step.ts';
+import { nameOfStepKey } from '../visit-records/call-keys.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { isEffect, type RunCore } from '../live-run/run-core.ts';
 

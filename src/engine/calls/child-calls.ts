@@ -1,13 +1,17 @@
 /** What a parent does to its child runs. Each call is recorded in one checkpoint with its effect, so it happens once (W6). */
-import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
+import { admitValue, type Admitted } from '../../state/values/admit.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
-import { offloadForm } from '../validate/admit-outcome.ts';
-import { checkStepCount, finishStep, keyAcrossSaves, recordedStep } from '../visit-records/finish-step.ts';
+import { offloadForm } from '../validate/offload.ts';
+import { checkStepCount, finishStep } from '../visit-records/finish-step.ts';
+import { keyAcrossSaves, recordedStep } from '../visit-records/call-keys.ts';
 import { ensureSteps } from '../visit-records/step-record.ts';
 import type { Activation, LiveChild } from '../live-run/loop.ts';
 import { never, refusal, type RunCore } from '../live-run/run-core.ts';
 import { recordSignal } from '../waits/early-signals.ts';
-import { giveBack, inTurn, beginCall, endCall, sentByParent } from '../waits/wait.ts';
+import { giveBack, inTurn } from '../waits/give-back.ts';
+import { beginCall, endCall } from '../waits/leave-at-wait.ts';
+import { sentByParent } from '../waits/wait.ts';
 import { closeWait } from '../waits/open-wait.ts';
 
 const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
@@ -52,7 +56,7 @@ export async function sendSignal(
   { frameRun }: LiveChild,
   { key, name, value }: { readonly key: string; readonly name: string; readonly value: unknown },
 ): Promise<() => void> {
-  const admitted = admitValue(value, [...frameRun.nodePath, 'signal', name], core.env.limits, core.secrets.intake);
+  const admitted = admitValue(value, [...frameRun.nodePath, 'signal', name], core.env.bounds, core.secrets.intake);
   const form = await offloadForm(core, admitted.value);
   const id = keyAcrossSaves(activation, key);
   return () => {

@@ -151,3 +151,30 @@ test.each([
     expect((await resumeToRest(engine, 'r', graph)).state.outputs['p']).toBe('one yes heard');
   },
 );
+
+test('X4.19 a fork that has started a child run with its own input is held to it, as any run is', async () => {
+  const bench = createBench();
+  let input = 1;
+  const child = graphOf('child', [node('c', 'pure', ({ state }) => state.input)], edges('> c', 'c >'));
+  const graph = graphOf(
+    'parent',
+    [
+      node('a', 'pure', async (ctx) => {
+        await ctx.run(child, { input });
+        return ctx.ask({ prompt: '?' });
+      }),
+    ],
+    edges('> a', 'a >'),
+  );
+  const { seq } = await runToRest(bench.engine, graph, {}, 'r');
+  input = 2;
+  const { runId } = await bench.engine.fork({ runId: 'r', seq });
+  const forked = await resumeToRest(bench.engine, runId, graph);
+  expect(forked.status).toBe('paused');
+  input = 3;
+  await bench.engine.answer(runId, forked.waits[0]?.waitId ?? '', 'go');
+  const failed = await resumeToRest(bench.engine, runId, graph);
+  expect(failed.error?.cause).toMatchObject({ code: 'NODE_CALL_REFUSED', data: { call: 'run', node: 'a' } });
+  input = 2;
+  expect((await resumeToRest(bench.engine, runId, graph)).state.outputs).toEqual({ a: 'go' });
+});

@@ -1,14 +1,17 @@
 /** The frame of a child run: created in its parent's record, or taken up from there (W6). */
 import { CairnError } from '../../errors.ts';
+import { stateVersionOf } from '../../graph/compile/migrations.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { FrameTree } from '../../state/tree.ts';
 import { newFrame } from '../validate/new-frame.ts';
-import { offloadForm } from '../validate/admit-outcome.ts';
-import { hashOfInput, recordPathOf } from '../visit-records/node-record.ts';
-import { isCallTo, keyAcrossSaves } from '../visit-records/finish-step.ts';
+import { offloadForm } from '../validate/offload.ts';
+import { hashOfInput } from '../visit-records/node-record.ts';
+import { recordPathOf } from '../visit-records/node-path.ts';
+import { isCallTo, keyAcrossSaves } from '../visit-records/call-keys.ts';
 import { deleteStep, ensureSteps } from '../visit-records/step-record.ts';
-import { enterEvents } from '../visit-records/list-record.ts';
+import { enterEvents } from '../visit-records/recorded-events.ts';
+import { mayCallOtherwise } from '../visit-records/continued-visits.ts';
 import { type Activation, FrameRun } from '../live-run/loop.ts';
 import { guardCall, type RunCore } from '../live-run/run-core.ts';
 import { startInitial } from '../settle/start-planned.ts';
@@ -64,11 +67,12 @@ export async function openChild(
 async function newTree(core: RunCore, { graph, input, entry }: ChildCall): Promise<FrameTree> {
   let tree: FrameTree;
   try {
-    tree = await newFrame(graph, input, core.env.limits, core.secrets.intake);
+    tree = await newFrame(graph, input, core.env.bounds, core.secrets.intake);
   } catch (error) {
     if (!CairnError.is(error, 'INPUT_INVALID')) throw error;
     throw new CairnError('INPUT_INVALID', { ...error.data, child: graph.id });
   }
+  if (graph.migrations.length > 0) tree.stateVersion = stateVersionOf(graph.migrations);
   return entry === undefined ? tree : { ...tree, entry };
 }
 
@@ -90,7 +94,7 @@ function recordedChild(
   const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== inputHash;
   const hasOtherGraph = known.graph !== undefined && known.graph !== graph.id;
   if (!hasOtherInput && !hasOtherGraph && known.entry === entry) return known;
-  if (core.run.parent !== undefined) return forgetChild(core, activation, key);
+  if (mayCallOtherwise(activation) || known.left === true) return forgetChild(core, activation, key);
   const place = (node: string | undefined): string => (node === undefined ? 'its start' : `'${node}'`);
   if (hasOtherGraph)
     return refuse(

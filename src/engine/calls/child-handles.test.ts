@@ -121,7 +121,7 @@ describe('W6.9 a handle', () => {
   });
 
   test('cancels after a grace what does not end by itself', async () => {
-    const { engine, clock } = createBench({ limits: { cancelGraceMs: 3000 } });
+    const { engine, clock } = createBench({ bounds: { cancelGraceMs: 3000 } });
     const startMs = clock.timeMs;
     const child = single(() => new Promise(() => {}));
     const graph = parent(async (ctx) => {
@@ -134,7 +134,7 @@ describe('W6.9 a handle', () => {
   });
 
   test('cancels after one grace an effect that goes on, though the function that called it ends meanwhile', async () => {
-    const { engine, clock } = createBench({ limits: { cancelGraceMs: 3000 } });
+    const { engine, clock } = createBench({ bounds: { cancelGraceMs: 3000 } });
     const startMs = clock.timeMs;
     const child = single((ctx) =>
       Promise.race([

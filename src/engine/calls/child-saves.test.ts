@@ -1,5 +1,5 @@
 /** `ctx.save` beside child runs: those whose end the function was not told of are kept, under their names (X4.6, W6). */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import {
@@ -153,4 +153,18 @@ test('X4.6 a save is refused while a step or a wait is open, whatever runs besid
     await ctx.save('x');
   });
   expect((await runToRest(createBench().engine, graph)).error?.cause).toMatchObject({ code: 'NODE_CALL_REFUSED' });
+});
+
+test('W6.12 child runs that are over are not looked through for each one that begins', async () => {
+  const bench = createBench();
+  const child = graphOf('child', [node('c', 'pure', () => 1)], edges('> c', 'c >'));
+  const looks: number[] = [];
+  const graph = parent(async (ctx) => {
+    const entries = vi.spyOn(Object, 'entries');
+    for (let name = 0; name < 100; name += 1) await ctx.run(child, {}, { name: String(name) });
+    looks.push(...entries.mock.calls.map(([table]) => Object.keys(table).length).filter((size) => size > 50));
+    entries.mockRestore();
+  });
+  expect((await runToRest(bench.engine, graph)).status).toBe('completed');
+  expect(looks).toEqual([]);
 });

@@ -2,17 +2,21 @@
 import type { StateView, ChildHandle, ChildResult } from '../../graph/contracts/node-contract.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame } from '../../state/frame.ts';
-import { callKey, nextEndOrder, nextCallKey, nextChildKey } from '../visit-records/finish-step.ts';
+import { callKey, nextCallKey, nextChildKey } from '../visit-records/call-keys.ts';
+import { nextEndOrder } from '../visit-records/call-order.ts';
 import type { FrameRun, Activation, LiveChild } from '../live-run/loop.ts';
+import { recordedIdOf } from '../../graph/compile/recorded-names.ts';
 import { graphTables } from '../live-run/graph-tables.ts';
 import { CairnError } from '../../errors.ts';
-import type { OnWaiting } from '../../graph/contracts/contracts.ts';
-import { asError } from '../validate/admit-outcome.ts';
+import type { OnWaiting } from '../../graph/contracts/parts.ts';
+import { asError } from '../validate/admit-error.ts';
 import { guardCall, never, type RunCore } from '../live-run/run-core.ts';
 import { cancelChild, dropActivations } from '../settle/cancel.ts';
 import { failIdleChild } from '../settle/settle.ts';
-import { inTurn, beginCall, endCall, goesOn, updateBusy } from '../waits/wait.ts';
+import { inTurn } from '../waits/give-back.ts';
+import { beginCall, endCall, goesOn, updateBusy } from '../waits/leave-at-wait.ts';
 import { hasDoubtIn } from '../waits/open-wait.ts';
+import { noteNewCall } from '../visit-records/continued-visits.ts';
 import { afterRecorded, hasEffectNodes } from './changed-code.ts';
 import { callOnce, sendSignal } from './child-calls.ts';
 import { openChild, type ChildCall } from './child-frame.ts';
@@ -36,7 +40,7 @@ export async function startChild(
   { name, onWaiting, isOrdered }: ChildOptions,
 ): Promise<ChildRun> {
   const depth = activation.frameRun.depth + 1;
-  const { childDepth } = core.env.limits;
+  const { childDepth } = core.env.bounds;
   if (depth > childDepth)
     throw new CairnError('RUN_LIMIT', { limit: 'childDepth', value: childDepth, path: activation.path.join('/') });
   const key = nextChildKey(core, activation, name);
@@ -64,6 +68,7 @@ async function takeUp(
     const isNew = activation.frameRun.openRecordOf(activation.node)?.children?.[key] === undefined;
     if (isNew && hasEffectNodes(call.graph)) await afterRecorded(core, activation, key);
     if (!isRunning(activation, generation)) return undefined;
+    if (isNew) noteNewCall(core, activation);
     const frameRun = await openChild(core, activation, key, call);
     return frameRun === undefined || !isRunning(activation, generation)
       ? undefined
@@ -75,7 +80,7 @@ async function takeUp(
 
 function watchChild(core: RunCore, activation: Activation, key: string, frameRun: FrameRun): LiveChild {
   const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const live: LiveChild = { key, frameRun, ended, hasEnded: false, awaited: 0, isTaken: false };
+  const live: LiveChild = { key, frameRun, ended, hasEnded: false, awaited: 0 };
   (activation.children ??= new Map()).set(key, live);
   activation.childrenInFlight += 1;
   const { generation } = activation;
@@ -160,7 +165,7 @@ class ChildRun implements ChildHandle {
     }
     if (this.#isOrdered) await inTurn(core, activation, live.frameRun.frame.tree.order);
     if (!isRunning(activation, this.#generation)) return never();
-    live.isTaken = true;
+    activation.children?.delete(live.key);
     endCall(core, activation);
     return resultOf(live.frameRun);
   }
@@ -205,7 +210,8 @@ class ChildRun implements ChildHandle {
 }
 
 function resultOf(frameRun: FrameRun): ChildResult {
-  const { state } = frameRun.frame.openView();
+  // Plain data, which outlives the frame's channels and their indexes.
+  const state = frameRun.frame.plainState();
   const { cancelled } = frameRun.frame.tree;
   if (cancelled !== undefined) {
     const node = frameRun.nodePath.join('/');
@@ -220,12 +226,12 @@ function resultOf(frameRun: FrameRun): ChildResult {
 
 /** The state of the run that a node began from its subgraph under a name; null if there is none on record. */
 function innerState(frameRun: FrameRun, nodeId: string, name: string): StateView | null {
-  const node = frameRun.graph.nodes.find(({ id }) => id === nodeId);
+  const node = frameRun.graph.nodes.find(({ id }) => id === recordedIdOf(frameRun.graph, nodeId));
   if (node?.subgraph === undefined) return null;
   const { children = {} } = frameRun.recordOf(node) ?? {};
   const key = callKey(name, 1);
   const tree = Object.hasOwn(children, key) ? children[key] : undefined;
   if (tree === undefined) return null;
-  const { channels, outputNames } = graphTables(node.subgraph);
-  return new Frame(tree, [], new DeltaBuilder(), channels, outputNames).plainState();
+  const { channels, outputNames, codeNames } = graphTables(node.subgraph);
+  return new Frame(tree, [], new DeltaBuilder(), channels, outputNames, codeNames).plainState();
 }

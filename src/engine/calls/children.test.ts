@@ -55,7 +55,7 @@ test('W6 a child whose node failed ends when the siblings that ran have ended', 
 
 test('W6 children stop with the attempt that started them, and the history stays whole', async () => {
   // The effect takes real time, before which virtual time must not end its grace.
-  const bench = createBench({ limits: { cancelGraceMs: 1e12 } });
+  const bench = createBench({ bounds: { cancelGraceMs: 1e12 } });
   const started: string[] = [];
   const child = graphOf(
     'c',

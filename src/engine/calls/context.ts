@@ -1,26 +1,25 @@
 /** The NodeContext of one attempt, which is passed to the node's function. */
 import { CairnError } from '../../errors.ts';
-import { admitValue, encodeValue } from '../../state/values/codec.ts';
-import { checkId, offloadForm } from '../validate/admit-outcome.ts';
+import { admitValue } from '../../state/values/admit.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { checkId } from '../validate/check-id.ts';
+import { offloadForm } from '../validate/offload.ts';
 import { checkWritten } from '../validate/checkpoint-size.ts';
-import { tellEvent, keepBeside, dropUnmade, draw } from '../visit-records/list-record.ts';
+import { tellEvent, keepBeside } from '../visit-records/recorded-events.ts';
+import { dropUnmade } from '../visit-records/list-record.ts';
+import { draw } from '../visit-records/drawn-values.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { type RunCore, guardCall, refusal } from '../live-run/run-core.ts';
-import type {
-  PastStep,
-  VisitPast,
-  OnWaiting,
-  PartOptions,
-  BlobAccess,
-  FileAccess,
-  SecretReader,
-  ModelAccess,
-  SpanParts,
-  TraceSpan,
-} from '../../graph/contracts/contracts.ts';
+import { runFailureOf } from '../live-run/run-ending.ts';
+import type { PastChild, PastStep, VisitPast } from '../../graph/contracts/visit-past.ts';
+import type { OnWaiting, PartOptions } from '../../graph/contracts/parts.ts';
+import type { BlobAccess, FileAccess, SecretReader } from '../../graph/contracts/access.ts';
+import type { ModelAccess } from '../../graph/contracts/model-messages.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-span.ts';
 import { mayCallOtherwise } from '../visit-records/continued-visits.ts';
-import { isOnRecord, nameOfStepKey, passKey, recordedStep, upcomingKey } from '../visit-records/finish-step.ts';
-import type { NodeRecord, DrawnKind, DrawnValue } from '../../state/tree.ts';
+import { isOnRecord, nameOfStepKey, passKey, recordedStep, upcomingKey } from '../visit-records/call-keys.ts';
+import { renamedPast } from '../../graph/contracts/scoped-past.ts';
+import type { NodeRecord, DrawnKind, DrawnValue, FrameTree, StepRecord } from '../../state/tree.ts';
 import { ensureSteps } from '../visit-records/step-record.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type {
@@ -37,28 +36,33 @@ import type {
 } from '../../graph/contracts/node-contract.ts';
 import type { AnswerTo } from '../../graph/contracts/answer-types.ts';
 import { graphOf } from '../../graph/runnable-graph.ts';
+import { recordedIdOf } from '../../graph/compile/recorded-names.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
-import { deepFreeze } from '../../state/values/values.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
 import { isBudgeted } from '../effects/begin.ts';
 import { accessModels } from '../../model-calls/model-access.ts';
 import { append, listOf } from './append.ts';
 import { startChild } from './child.ts';
+import { placesOfProviders } from '../effects/enter-places.ts';
 import { spend } from '../visit-records/account.ts';
 import { readRetired, retire } from './retire.ts';
 import { accessFiles } from './file-access.ts';
 import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
 import { ask, receive, sleepUntil } from './wait-calls.ts';
+import { timeOf } from '../waits/pass-time.ts';
+import { dropWaitsOf } from '../waits/open-wait.ts';
+import { closeQuestions, fingerprintOf, isOfOtherCode } from '../waits/changed-waits.ts';
 
 // `ctx.emit` of a recorded event. It is validated, and pending until it is recorded together with the node's next call.
 
 /** @throws ID_INVALID, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
-export function emitRecorded(core: RunCore, activation: Activation, name: string, event: unknown): void {
-  const { limits } = core.env;
-  checkId('event name', name, limits.idBytes);
+function emitRecorded(core: RunCore, activation: Activation, name: string, event: unknown): void {
+  const { bounds } = core.env;
+  checkId('event name', name, bounds.idBytes);
   const path = [...activation.path, name];
   // Changes are read without the state, so an event is stored in its change completely.
-  const admitted = admitValue(event, path, { ...limits, valueBytes: limits.inlineBytes }, core.secrets.intake);
+  const admitted = admitValue(event, path, { ...bounds, valueBytes: bounds.inlineBytes }, core.secrets.intake);
   if (admitted.hasTags)
     throw new CairnError('VALUE_UNSTORABLE', {
       path: path.join('.'),
@@ -71,8 +75,10 @@ export function emitRecorded(core: RunCore, activation: Activation, name: string
 // `ctx.past`: what is recorded of a visit, for functions that check that they repeat themselves.
 
 /** @param generation - of the attempt that asks */
-export function pastOf({ replay }: RunCore, activation: Activation, generation: number): VisitPast {
-  return {
+function pastOf(core: RunCore, activation: Activation, generation: number): VisitPast {
+  const { replay } = core;
+  const { inCode: renamed } = activation.node;
+  const past: VisitPast = {
     isFork: mayCallOtherwise(activation),
     steps: () => stepsOf(activation),
     kindOf: (name) => {
@@ -89,31 +95,102 @@ export function pastOf({ replay }: RunCore, activation: Activation, generation: 
       Object.entries(activation.frameRun.openRecordOf(activation.node)?.steps ?? {}).findLast(
         ([key, { kind }]) => kind === 'ask' && nameOfStepKey(key) === name,
       )?.[1].by,
+    answerTo: (name) => {
+      const answered = Object.entries(activation.frameRun.openRecordOf(activation.node)?.steps ?? {}).findLast(
+        ([key, { kind, status }]) => kind === 'ask' && status === 'done' && nameOfStepKey(key) === name,
+      )?.[1];
+      return answered && { value: answered.output };
+    },
+    isAsked: (name, identity) => {
+      const asked = recordedStep(activation, upcomingKey(activation, name))?.asked;
+      return asked !== undefined && asked === fingerprintOf(core, identity);
+    },
+    isOfOtherCode: (name) => {
+      const recorded = recordedStep(activation, upcomingKey(activation, name));
+      return recorded !== undefined && isOfOtherCode(core, activation, recorded);
+    },
+    childOf: (name) => childOf(activation, upcomingKey(activation, name)),
     names: () => new Set(recordedCalls(activation).map(({ key }) => nameOfStepKey(key))),
     passOver: (isPassed) => {
       if (activation.generation !== generation) return;
       for (const { key, isOver } of recordedCalls(activation))
         if (isOver && isPassed(nameOfStepKey(key))) passKey(activation, key);
     },
+    pass: (names) => {
+      if (activation.generation !== generation) return;
+      for (const name of names)
+        for (let key = upcomingKey(activation, name); isOver(activation, key); key = upcomingKey(activation, name))
+          passKey(activation, key);
+    },
+    close: (names) => {
+      if (activation.generation !== generation) return;
+      const keys = keysOf(activation, names);
+      closeQuestions(core, activation, keys);
+      const { children = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
+      for (const key of keys) if (Object.hasOwn(children, key)) dropWaitsOf(core, [...activation.path, key]);
+    },
   };
+  return renamed === undefined || renamed.steps.size === 0 ? past : renamedPast(past, renamed.steps);
+}
+
+/** The name under which a call of the function is on record: another one if the code has renamed it since (G15). */
+function recordedName({ node: { inCode } }: Activation, name: string): string {
+  return inCode?.steps.get(name) ?? name;
 }
 
 function stepsOf({ frameRun, node }: Activation): readonly PastStep[] {
   const steps = frameRun.openRecordOf(node)?.steps ?? {};
-  return Object.entries(steps).flatMap(([key, { kind, status, output, left }]) =>
+  return Object.entries(steps).flatMap(([key, { kind, status, output, effect, left }]) =>
     kind === 'step' && status !== 'open'
-      ? [{ name: nameOfStepKey(key), status, output, ...(left === true && { isLeft: left }) }]
+      ? [
+          {
+            name: nameOfStepKey(key),
+            status,
+            output,
+            ...(effect && { effect }),
+            ...(left === true && { isLeft: left }),
+          },
+        ]
       : [],
   );
+}
+
+function childOf({ frameRun, node }: Activation, key: string): PastChild | undefined {
+  const { children } = frameRun.openRecordOf(node) ?? {};
+  if (children === undefined || !Object.hasOwn(children, key)) return undefined;
+  const { graph, nodes, channels, failure } = children[key] as FrameTree;
+  const records = Object.entries(nodes);
+  return {
+    graph,
+    isOver: failure !== undefined || records.every(([, { fired }]) => fired !== undefined),
+    outputs: Object.fromEntries(
+      records.flatMap(([id, { status, output }]) => (status === 'completed' ? [[id, output]] : [])),
+    ),
+    artifacts: channels.artifacts ?? {},
+  };
+}
+
+const hasEnded = ({ status }: StepRecord): boolean => status !== 'started' && status !== 'open';
+
+/** Whether a call is on record, and it is known how it ended. Of child runs their own records tell. */
+function isOver({ frameRun, node }: Activation, key: string): boolean {
+  const { steps = {}, children = {} } = frameRun.openRecordOf(node) ?? {};
+  return Object.hasOwn(steps, key) ? hasEnded(steps[key] as StepRecord) : Object.hasOwn(children, key);
+}
+
+/** The recorded keys of these names that this attempt has not called. */
+function keysOf(activation: Activation, names: Iterable<string>): readonly string[] {
+  const wanted = new Set(names);
+  const called = new Set(activation.calls);
+  const { steps = {}, children = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
+  const keys = [...Object.keys(steps), ...Object.keys(children)];
+  return keys.filter((key) => !called.has(key) && wanted.has(nameOfStepKey(key)));
 }
 
 /** The recorded calls: their keys, and whether it is known how they ended. */
 function recordedCalls({ frameRun, node }: Activation): readonly { readonly key: string; readonly isOver: boolean }[] {
   const { steps = {}, children = {} } = frameRun.openRecordOf(node) ?? {};
-  const own = Object.entries(steps).map(([key, { status }]) => ({
-    key,
-    isOver: status !== 'started' && status !== 'open',
-  }));
+  const own = Object.entries(steps).map(([key, step]) => ({ key, isOver: hasEnded(step) }));
   return [...own, ...Object.keys(children).map((key) => ({ key, isOver: true }))];
 }
 
@@ -123,14 +200,12 @@ function recordedCalls({ frameRun, node }: Activation): readonly { readonly key:
  * Saves the state. Child runs whose result the function does not have yet stay under their names; everything else recorded is retired.
  * @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE
  */
-export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
+async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
   const { generation } = activation;
   // Decided now: a child that ends later was still running for the function when it saved.
-  const pendingKeys = [...(activation.children?.values() ?? [])]
-    .filter(({ isTaken }) => !isTaken)
-    .map(({ key }) => key);
+  const pendingKeys = [...(activation.children?.keys() ?? [])];
   const path = [...activation.path, 'saved'];
-  const admitted = admitValue(state, path, core.env.limits, core.secrets.intake);
+  const admitted = admitValue(state, path, core.env.bounds, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...admitted }]);
   const saved = await offloadForm(core, admitted.value);
   await dropUnmade(core, activation);
@@ -193,7 +268,8 @@ export class Context implements NodeContext {
     return this.#core.run.createdAt;
   }
   get nodeId(): string {
-    return this.#activation.node.id;
+    const { id, inCode } = this.#activation.node;
+    return inCode?.node ?? id;
   }
   get nodePath(): readonly string[] {
     return this.#activation.path;
@@ -213,6 +289,9 @@ export class Context implements NodeContext {
     const { reason, by } = cancel;
     return { ...(reason !== undefined && { reason }), ...(by !== undefined && { by }) };
   }
+  get failure(): NodeContext['failure'] {
+    return runFailureOf(this.#core.root);
+  }
   get input(): unknown {
     return this.#activation.view.state.input;
   }
@@ -224,6 +303,9 @@ export class Context implements NodeContext {
   }
   get memoryConsistency(): MemoryConsistency | undefined {
     return this.#activation.node.memoryConsistency;
+  }
+  get cannotAct(): boolean {
+    return this.#core.root.noEffects !== undefined;
   }
   get idempotencyKey(): string {
     const intent = this.#activation.frameRun.openRecordOf(this.#activation.node)?.intent;
@@ -241,8 +323,9 @@ export class Context implements NodeContext {
     guardCall(this.#activation, this.#generation, call);
   }
 
-  /** A name as it is recorded: with secrets masked, unless a call is on record under it from before the run knew them. */
-  #recorded(name: string): string {
+  /** A name as it is recorded: the one of before it was renamed, with secrets masked, unless a call is on record under it from before the run knew them. */
+  #recorded(inCode: string): string {
+    const name = recordedName(this.#activation, inCode);
     const { mask } = this.#core.secrets;
     if (mask === undefined || typeof name !== 'string') return name;
     return isOnRecord(this.#activation, name) ? name : mask.text(name);
@@ -312,7 +395,7 @@ export class Context implements NodeContext {
         node: this.nodePath.join('/'),
         reason: `what is to run as ${JSON.stringify(name)} is no graph, compiled or not`,
       });
-    const call = { graph: found, input, entry };
+    const call = { graph: found, input, entry: entry === undefined ? undefined : recordedIdOf(found, entry) };
     return startChild(this.#core, this.#activation, call, {
       name: this.#recorded(name),
       onWaiting: this.#onWaiting,
@@ -359,7 +442,7 @@ export class Context implements NodeContext {
     return accessFiles(this.#core.env, this.#core.run, this.#core.secrets);
   }
   get models(): ModelAccess {
-    return accessModels(this.#core.env.models, this);
+    return accessModels(this.#core.env.models, this, placesOfProviders(this.#core, this.#activation));
   }
   get blobs(): BlobAccess {
     const { env, run, secrets } = this.#core;
@@ -372,7 +455,7 @@ export class Context implements NodeContext {
     return pastOf(this.#core, this.#activation, this.#generation);
   }
   now(): number {
-    return this.#draw('now', () => this.#core.env.clock.now());
+    return this.#draw('now', () => timeOf(this.#core));
   }
   random(): number {
     return this.#draw('random', () => this.#core.env.ids.random());

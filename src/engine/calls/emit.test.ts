@@ -252,7 +252,7 @@ test.each([
   ['an event without a name', 'ID_INVALID', (ctx: NodeContext) => tell(ctx, 1, '')],
   ['a call inside a step', 'NODE_CALL_REFUSED', (ctx: NodeContext) => ctx.step('s', {}, () => tell(ctx, 1))],
 ] as const)('E11 %s is refused: %s', async (_, code, run) => {
-  const { engine } = createBench({ limits: { inlineBytes: 1_000 } });
+  const { engine } = createBench({ bounds: { inlineBytes: 1_000 } });
   const failed = await runToRest(engine, single(run));
   expect(failed.error?.cause).toMatchObject({ code });
 });

@@ -1,6 +1,6 @@
 /** Files of a tenant: the bytes are in the blob store, and references stand for them. */
 import { FileRef } from '../../graph/file-ref.ts';
-import type { FileAccess } from '../../graph/contracts/contracts.ts';
+import type { FileAccess } from '../../graph/contracts/access.ts';
 import type { BlobOwner } from '../../ports/blobs.ts';
 import { maskedFile } from '../../state/values/admit.ts';
 import type { RunSecrets } from '../live-run/committer.ts';

@@ -53,7 +53,7 @@ test.each([
   ['inside a value that is kept as a blob', 'x'.repeat(5_000)],
 ])('C5 a file %s is stored once, not read with the state, and goes along with an export', async (_, padding) => {
   const blobs = watchedBlobs();
-  const bench = createBench({ blobs, limits: { inlineBytes: 1_000 } });
+  const bench = createBench({ blobs, bounds: { inlineBytes: 1_000 } });
   const graph = chain(padding);
   await runToRest(bench.engine, graph, {}, 'r');
   const engine = afterCrash(bench);
@@ -72,7 +72,7 @@ test.each([
   const lines: string[] = [];
   for await (const line of exportRun(bench.store, blobs, run)) lines.push(line);
   expect(lines.filter((line) => line.includes(`"blob":"${hash}"`))).toHaveLength(1);
-  const other = createBench({ limits: { inlineBytes: 1_000 } });
+  const other = createBench({ bounds: { inlineBytes: 1_000 } });
   const pieces = async function* () {
     yield* lines;
   };
@@ -84,7 +84,7 @@ test.each([
 test('C5 the collector keeps a file that only a value kept as a blob names, or only a message, and takes it when both are gone', async () => {
   let nowMs = 0;
   const blobs = createMemoryBlobs(() => nowMs);
-  const bench = createBench({ blobs, limits: { inlineBytes: 1_000 } });
+  const bench = createBench({ blobs, bounds: { inlineBytes: 1_000 } });
   await runToRest(bench.engine, chain('x'.repeat(5_000)), {}, 'r');
   const sent = await bench.engine.files.put(new TextEncoder().encode('sent'), about);
   await bench.engine.signal('r', 'other', { sent });

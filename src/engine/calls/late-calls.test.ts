@@ -23,7 +23,7 @@ function slowBlobs(): {
 
 test('X4 W5 a signal that was about to be taken by a call that timed out stays, and its node stays as it ended', async () => {
   const { blobs, gate } = slowBlobs();
-  const bench = createBench({ blobs, limits: { inlineBytes: 1_000 } });
+  const bench = createBench({ blobs, bounds: { inlineBytes: 1_000 } });
   const opened = Promise.withResolvers<void>();
   const graph = graphOf(
     'g',

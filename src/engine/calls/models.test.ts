@@ -11,7 +11,7 @@ import {
   runToRest,
   type Bench,
 } from '../../../test/engine-kit.ts';
-import { textOf, type ModelCall } from '../../graph/contracts/contracts.ts';
+import { textOf, type ModelCall } from '../../graph/contracts/model-messages.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
 import { createScriptedModels } from '../../models/scripted.ts';

@@ -154,14 +154,14 @@ test('X2 a fork of a loop of child runs replays their effects, one round after t
 });
 
 test('E8 children deeper than the limit are refused with a typed error', async () => {
-  const { engine } = createBench({ limits: { childDepth: 3 } });
+  const { engine } = createBench({ bounds: { childDepth: 3 } });
   const down: Graph = single(async (ctx) => outputOf(await ctx.run(down, 1), 'a'));
   const failed = await runToRest(engine, down);
   expect(failed.error?.message).toContain('limit childDepth of 3 reached');
 });
 
-test('E8 steps and open waits over their limits are refused with a typed error', async () => {
-  const { engine } = createBench({ limits: { steps: 5, openWaits: 2 } });
+test('E8 steps and open waits over their bounds are refused with a typed error', async () => {
+  const { engine } = createBench({ bounds: { steps: 5, openWaits: 2 } });
   const steps = single(async (ctx) => {
     for (let index = 0; index < 6; index += 1) await ctx.step(`s${index}`, {}, () => 1);
   });

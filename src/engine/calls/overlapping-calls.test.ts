@@ -71,7 +71,7 @@ describe('X4.5 a function goes on from what ends first', () => {
   });
 
   test('a step beside a child run makes its next attempt when that is due, though the child still runs', async () => {
-    const bench = createBench({ limits: { holdTimersMs: 10 } });
+    const bench = createBench({ bounds: { holdTimersMs: 10 } });
     const { clock } = bench;
     const startMs = clock.timeMs;
     const triedMs: number[] = [];

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
-import { viewState } from '../../history/read/whole-checkpoint.ts';
+import { viewState } from '../../history/read/checkpoint-view.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import {

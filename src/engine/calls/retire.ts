@@ -1,13 +1,17 @@
 /** `ctx.retire`: removes earlier calls of a composed node from the live state; its function goes on from what it passes (X4). */
 import { CairnError } from '../../errors.ts';
-import { admitValue, encodeValue } from '../../state/values/codec.ts';
-import { deepFreeze } from '../../state/values/values.ts';
+import { admitValue } from '../../state/values/admit.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
 import { checkWritten } from '../validate/checkpoint-size.ts';
-import { offloadForm } from '../validate/admit-outcome.ts';
-import { recountSteps, callKey, retiredCalls } from '../visit-records/finish-step.ts';
-import { keepBeside, dropUnmade, visitOf } from '../visit-records/list-record.ts';
+import { offloadForm } from '../validate/offload.ts';
+import { recountSteps } from '../visit-records/finish-step.ts';
+import { callKey, retiredCalls } from '../visit-records/call-keys.ts';
+import { keepBeside } from '../visit-records/recorded-events.ts';
+import { dropUnmade } from '../visit-records/list-record.ts';
+import { visitOf } from '../visit-records/visit-part.ts';
 import { ensureSteps } from '../visit-records/step-record.ts';
-import { recordPathOf } from '../visit-records/node-record.ts';
+import { recordPathOf } from '../visit-records/node-path.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { guardCall, type RunCore } from '../live-run/run-core.ts';
 
@@ -27,7 +31,7 @@ export async function retire(
   guardCall(activation, generation, 'retire');
   if (from === undefined) refuse(activation, 'it must say where the function goes on from');
   const path = [...activation.path, 'retired'];
-  const admitted = admitValue(from, path, core.env.limits, core.secrets.intake);
+  const admitted = admitValue(from, path, core.env.bounds, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...admitted }]);
   const stored = await offloadForm(core, admitted.value);
   await dropUnmade(core, activation);

@@ -1,6 +1,6 @@
 /** Gives secrets to a node's code. The run remembers the names of the secrets that were used, never a value. */
 import { CairnError, readableThrown } from '../../errors.ts';
-import type { SecretReader } from '../../graph/contracts/contracts.ts';
+import type { SecretReader } from '../../graph/contracts/access.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { factsOf } from '../effects/retry.ts';
 import type { RunCore } from '../live-run/run-core.ts';

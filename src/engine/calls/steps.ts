@@ -4,36 +4,47 @@
 import { CairnError, readableThrown } from '../../errors.ts';
 import type { AtMost } from '../../graph/amounts.ts';
 import type { StepContext, StepOptions } from '../../graph/contracts/node-contract.ts';
-import type { OnWaiting } from '../../graph/contracts/contracts.ts';
+import type { OnWaiting } from '../../graph/contracts/parts.ts';
 import { atMostFault, stepFault } from '../../graph/validate/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
 import { failureNote } from '../visit-records/failure-note.ts';
-import { admitError, offloadValue } from '../validate/admit-outcome.ts';
-import { afterFailure, planRetry, announceAttempt, callAttempt } from '../effects/retry.ts';
+import { admitError } from '../validate/admit-error.ts';
+import { offloadValue } from '../validate/offload.ts';
+import { afterFailure, planRetry } from '../effects/retry.ts';
+import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
 import { budgetMet, isBudgeted } from '../effects/begin.ts';
+import { enterStep, usedTokens } from '../effects/enter-places.ts';
+import type { Permit } from '../places/step-places.ts';
 import { type FailedAttempt, judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
+import { closeRefused, isRefused, refusedWait, standInFor } from '../effects/refuse.ts';
 import { hashOfInput } from '../visit-records/node-record.ts';
-import { book, budgetExceeded } from '../visit-records/account.ts';
+import { book } from '../visit-records/account.ts';
+import { budgetExceeded } from '../visit-records/budget.ts';
 import { mayCallOtherwise, noteNewCall } from '../visit-records/continued-visits.ts';
 import { StepEffort, announceUntraced, effortKeyOf, noteRepeatedStep } from '../visit-records/intent.ts';
-import {
-  orderIfOverlapping,
-  admitStep,
-  checkStepCount,
-  finishStep,
-  noteStep,
-  nextStepKey,
-  recordedStep,
-  failureOf,
-} from '../visit-records/finish-step.ts';
+import { orderIfOverlapping } from '../visit-records/call-order.ts';
+import { admitStep, checkStepCount, finishStep, noteStep } from '../visit-records/finish-step.ts';
+import { nextStepKey, recordedStep } from '../visit-records/call-keys.ts';
+import { failureOf } from '../visit-records/step-failure.ts';
 import { deleteStep, ensureSteps, setStep } from '../visit-records/step-record.ts';
-import { appliedOf, endedIntent, isEffect, guardCall, never, refusal, type RunCore } from '../live-run/run-core.ts';
+import {
+  appliedOf,
+  endedIntent,
+  isEffect,
+  guardCall,
+  never,
+  refusal,
+  type RunCore,
+  type TakenStep,
+} from '../live-run/run-core.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { Charge } from '../live-run/attempt-scope.ts';
 import { holdTimer } from '../live-run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
-import { giveBack, inTurn, beginCall, endCall, leaveAtWait, wakeUp, retryWait } from '../waits/wait.ts';
+import { giveBack, inTurn } from '../waits/give-back.ts';
+import { beginCall, endCall, leaveAtWait, wakeUp } from '../waits/leave-at-wait.ts';
+import { retryWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
 import { afterRecorded } from './changed-code.ts';
 
@@ -164,16 +175,19 @@ class StepCall<T> {
       options: this.#options,
     });
     if (effort.fields() === undefined) {
-      const isFree = !isEffect(effort) || effort.isForgettable || this.#options.followsRecord === true;
+      const isFree = !isEffect(effort) || effort.isModelCall || this.#options.followsRecord === true;
       if (!isFree) await afterRecorded(this.#core, this.#activation, this.#key);
       if (!this.#isCurrent()) return never<T>();
       noteNewCall(this.#core, this.#activation);
     }
     const taken = await this.#takeOver(effort);
     if (taken !== undefined) return taken.output as T;
+    if (isRefused(this.#core, effort)) return this.#standIn(effort);
     if (this.#core.root.released === true) announceUntraced(this.#core, effort, effort.fields()?.attempt ?? 1);
-    const isOpen = effort.fields()?.intent !== undefined;
-    const judged = isOpen ? await judgeStep(this.#core, effort, this.#isCurrent) : undefined;
+    const isOpen = effort.intent !== undefined;
+    // In a fork that cannot act the only effects that come so far are calls of models: nobody is asked whether those happened.
+    const isJudged = isOpen && this.#core.root.noEffects === undefined;
+    const judged = isJudged ? await judgeStep(this.#core, effort, this.#isCurrent) : undefined;
     if (judged !== undefined && 'output' in judged) return judged.output as T;
     noteRepeatedStep(this.#core, effort);
     // Read only now, because while the step was judged a person may have answered that it is to be retried at once.
@@ -196,10 +210,40 @@ class StepCall<T> {
   /** In a fork: takes over what its ancestors recorded of the step. */
   async #takeOver(effort: StepEffort): Promise<{ readonly output: unknown } | undefined> {
     const { replay } = this.#core;
-    const offer = replay?.offer(effort, effort.fields()?.intent === undefined ? 'any' : 'announced');
+    const isNew = effort.intent === undefined || this.#core.root.noEffects !== undefined;
+    const offer = replay?.offer(effort, isNew ? 'any' : 'announced');
     const taken = offer && (await replay?.readStep(effort, offer));
     if (!this.#isCurrent()) return never();
+    if (taken?.step.status === 'failed') throw this.#takeFailure(taken);
     return taken && takeStep(this.#core, effort, this.#isCurrent, taken);
+  }
+
+  /** In a fork that cannot act a recorded failure is the step's end, as a result is. @returns what it failed with */
+  #takeFailure(taken: TakenStep): unknown {
+    const core = this.#core;
+    const activation = this.#activation;
+    activation.firstEnd ??= core.committer.seq + 1;
+    ensureSteps(activation);
+    core.replay?.noteStep(activation, undefined, taken);
+    const { error, ...failed } = taken.step;
+    setStep(core, activation.path, this.#key, { ...taken.step, ...orderIfOverlapping(activation, this.#key) });
+    const told = failureNote(core, [...activation.path, this.#key].join('/'), error);
+    noteStep(core, activation, this.#key, failed, { error: told });
+    return failureOf(taken.step);
+  }
+
+  /** What stands in for a call that is refused. Without that, the function stops here for good. */
+  async #standIn(effort: StepEffort): Promise<T> {
+    const core = this.#core;
+    const found = await standInFor(core, effort);
+    if (!this.#isCurrent()) return never<T>();
+    if (found !== undefined) {
+      const note = (): void => closeRefused(core, effort);
+      return (await recordKnownEnd(core, effort, this.#isCurrent, found.output, 'stand-in', { note })).output as T;
+    }
+    openWait(core, this.#activation, this.#key, refusedWait(core, effort));
+    await leaveAtWait(core, this.#activation, this.#key);
+    return never<T>();
   }
 
   /** @param made - the first of the attempts, if another process made it, and it failed there */
@@ -210,16 +254,31 @@ class StepCall<T> {
       // The time of this slice is over: the function stops here, and the next slice runs it again from its top (HO1).
       if (core.standing.isYielding) await this.#leave();
       const charge = failed === undefined ? await this.#underBudget(effort, attempt) : failed.charge;
-      if (isEffect(effort) && failed === undefined) await announceAttempt(core, effort, attempt);
-      if (!this.#isCurrent()) return never<T>();
-      const refused = isEffect(effort) ? undefined : refusal(core, this.#activation);
+      let permit = failed === undefined ? await this.#place() : undefined;
+      const renew = async (): Promise<void> => {
+        permit?.leave();
+        permit = await this.#place();
+      };
+      try {
+        const places = { isStale: () => permit?.isStale() === true, renew };
+        if (isEffect(effort) && failed === undefined) await announceAttempt(core, effort, attempt, places);
+      } catch (error) {
+        permit?.leave();
+        throw error;
+      }
+      const isCurrent = this.#isCurrent();
+      const refused = isEffect(effort) || !isCurrent ? undefined : refusal(core, this.#activation);
+      if (!isCurrent || refused !== undefined) permit?.leave();
+      if (!isCurrent) return never<T>();
       if (refused !== undefined) return refused;
       try {
         if (failed !== undefined) throw failed.failure;
         const result = await callAttempt(core, effort, { attempt, charge }, this.#fn);
+        permit?.leave(usedTokens(charge));
         if (!this.#isCurrent()) return never<T>();
         return (await this.#finish(effort, attempt, result, charge)) as T;
       } catch (thrown) {
+        permit?.leave(usedTokens(charge));
         if (!this.#isCurrent()) return never<T>();
         const error = readableThrown(thrown);
         // When the run is cancelled, the function may end by itself. A failure elsewhere lets running work finish (E7, G8).
@@ -233,12 +292,21 @@ class StepCall<T> {
         }
         book(core, charge);
         if (after.kind === 'fail') throw this.#fail(effort, attempt, error, after.isWithheld);
-        const retryAt = core.env.clock.now() + after.delayMs;
-        planRetry(core, effort, { attempt: attempt + 1, retryAt, error });
+        const retryAt = planRetry(core, effort, { attempt: attempt + 1, delayMs: after.delayMs, error });
         core.loop.requestFlush();
         await this.#untilDue(attempt + 1, retryAt);
       }
     }
+  }
+
+  /** Waits for places of the limits that the step is under. The run may be given back meanwhile: then the function stops here. */
+  async #place(): Promise<Permit | undefined> {
+    const { limit, tokens } = this.#options;
+    if (limit === undefined) return undefined;
+    const permit = await enterStep(this.#core, this.#activation, { limit, tokens });
+    if (permit !== undefined) return permit;
+    await this.#leave();
+    return never();
   }
 
   /** The most that the step spends. A function tells it where that matters. */
@@ -294,7 +362,7 @@ class StepCall<T> {
     const core = this.#core;
     const delayMs = retryAt - core.env.clock.now();
     if (delayMs <= 0) return;
-    if (delayMs <= core.env.limits.holdTimersMs) return this.#hold(delayMs);
+    if (delayMs <= core.env.bounds.holdTimersMs) return this.#hold(delayMs);
     openWait(core, this.#activation, this.#key, retryWait(this.#activation.path, attempt, retryAt));
     await this.#leave();
   }
@@ -327,7 +395,7 @@ class StepCall<T> {
   #fail(effort: StepEffort, attempt: number, error: unknown, isWithheld?: true): unknown {
     const activation = this.#activation;
     activation.firstEnd ??= this.#core.committer.seq + 1;
-    const intent = effort.fields()?.intent;
+    const intent = effort.intent;
     const applied = appliedOf(error);
     const failed: StepRecord = {
       kind: 'step',

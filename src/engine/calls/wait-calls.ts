@@ -3,13 +3,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { CairnError } from '../../errors.ts';
 import type { Question, ReceiveOptions } from '../../graph/contracts/node-contract.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
-import type { OnWaiting } from '../../graph/contracts/contracts.ts';
+import type { OnWaiting } from '../../graph/contracts/parts.ts';
 import { questionFault } from '../../graph/validate/validate-calls.ts';
-import { admitValue, type Admitted } from '../../state/values/codec.ts';
-import { deepFreeze } from '../../state/values/values.ts';
-import type { StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
+import { admitValue, type Admitted } from '../../state/values/admit.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
+import type { LateEvent, StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
-import { defaultAnswerOf } from '../validate/admit-input.ts';
+import { defaultAnswerOf } from '../validate/check-answer.ts';
 import { schemaDefect, type Schema } from '../../schema/json-schema.ts';
 import {
   isStandardSchema,
@@ -19,21 +19,19 @@ import {
   wideJsonSchemaOf,
 } from '../../schema/standard-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
-import { admitError, offloadValue } from '../validate/admit-outcome.ts';
+import { admitError } from '../validate/admit-error.ts';
+import { offloadValue } from '../validate/offload.ts';
 import { codeOf, compareWait, identityOfQuestion, type KnownWait, type WaitIdentity } from '../waits/changed-waits.ts';
 import { openWait } from '../waits/open-wait.ts';
 import { type Due, type TakenRecord, type RunCore, guardCall, never, refusal } from '../live-run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
-import {
-  admitStep,
-  checkStepCount,
-  finishStep,
-  keyAcrossSaves,
-  nextStepKey,
-  recordedStep,
-} from '../visit-records/finish-step.ts';
-import { giveBack, inTurn, beginCall, endCall, leaveAtWait, sentByParent, waitIdOf } from '../waits/wait.ts';
-import { enterEvents, timesDrawn } from '../visit-records/list-record.ts';
+import { admitStep, checkStepCount, finishStep } from '../visit-records/finish-step.ts';
+import { keyAcrossSaves, nextStepKey, recordedStep } from '../visit-records/call-keys.ts';
+import { giveBack, inTurn } from '../waits/give-back.ts';
+import { beginCall, endCall, leaveAtWait } from '../waits/leave-at-wait.ts';
+import { sentByParent, waitIdOf } from '../waits/wait.ts';
+import { enterEvents } from '../visit-records/recorded-events.ts';
+import { timesDrawn } from '../visit-records/drawn-values.ts';
 import { ensureSteps, setStep } from '../visit-records/step-record.ts';
 
 const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
@@ -44,6 +42,8 @@ interface WaitCall {
   readonly wait: WaitRecord;
   /** How long it stays open, in ms from when it is opened, if not until a time that is given. */
   readonly timeoutMs?: number | undefined;
+  /** Of a question: what is to come of it while nobody answers, if it is opened now. */
+  readonly late?: ((now: number) => readonly LateEvent[]) | undefined;
   readonly identity: WaitIdentity;
   readonly onWaiting: OnWaiting | undefined;
   /** Of a signal: false where only one that has come is taken. Default true. */
@@ -173,17 +173,19 @@ async function findKnown(
   core: RunCore,
   activation: Activation,
   key: string,
-  { kind, name, identity: { fingerprint } }: WaitCall,
+  { kind, name, identity: { fingerprint, older } }: WaitCall,
 ): Promise<KnownEnd | undefined> {
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
   const early = kind === 'signal' ? await findEarlySignal(core, activation.frameRun, name, admit) : undefined;
   if (early !== undefined) return early;
+  // There what ended the wait comes in recorded order, once nothing else can go on (X7).
+  if (core.root.noEffects !== undefined) return undefined;
   const due: Due = {
     activation,
     stepKey: key,
     effect: 'human',
     ownInputHash: undefined,
-    questionHash: fingerprint,
+    questionHashes: [fingerprint, older].filter((hash) => hash !== undefined),
     keyIn: () => '',
   };
   const offer = core.replay?.offer(due, 'any');
@@ -220,12 +222,13 @@ function openCall(
   const opened = {
     ...wait,
     ...due,
+    ...(call.late !== undefined && recorded === undefined && { late: call.late(core.env.clock.now()) }),
     ...(replaces !== undefined && { replaces }),
     ...(schema !== undefined && { schema }),
   };
   const waitId = openWait(core, activation, key, opened, recorded?.wait ?? newId);
   if (recorded !== undefined)
-    return call.kind === 'signal' ? replaceSchema(core, activation, waitId, schema) : undefined;
+    return kind === 'sleep' ? undefined : replaceSchema(core, activation, waitId, schema ?? wait.schema);
   const { hash } = inputHashOf(activation);
   const identity = identityIn(core, activation, call);
   const step: StepRecord = { kind, status: 'open', wait: waitId, hash, ...due, ...drew, ...identity, ...again };
@@ -245,14 +248,14 @@ function dueIn({ env }: RunCore, { wait, timeoutMs }: WaitCall): Pick<WaitRecord
 function checkedAtDoors(core: RunCore, activation: Activation, schema: StandardSchema): unknown {
   const json = wideJsonSchemaOf(schema);
   try {
-    return json && admitValue(json, [...activation.path, 'schema'], core.env.limits, core.secrets.intake).value;
+    return json && admitValue(json, [...activation.path, 'schema'], core.env.bounds, core.secrets.intake).value;
   } catch (error) {
     if (CairnError.is(error, 'VALUE_UNSTORABLE') || CairnError.is(error, 'VALUE_TOO_LARGE')) return undefined;
     throw error;
   }
 }
 
-/** Changed code may take other values: then the open wait's schema is the new one. */
+/** Changed code may take other values or answers: then the open wait's schema is the new one. */
 function replaceSchema(core: RunCore, activation: Activation, waitId: string, schema: unknown): void {
   const { schema: before, ...wait } = core.root.waits[waitId] as WaitRecord;
   if (isDeepStrictEqual(before, schema)) return;
@@ -294,14 +297,30 @@ export function ask(
     ...(question.metadata === undefined ? {} : { metadata: question.metadata }),
     ...(question.isApproval === true && { isApproval: true as const }),
     ...(question.audience === 'user' && { audience: 'user' as const }),
+    ...(question.for !== undefined && { for: question.for }),
+    ...(question.fourEyes !== undefined && { fourEyes: question.fourEyes }),
     ...(question.deadlineAt === undefined ? {} : { dueAt: question.deadlineAt }),
     ...('defaultAnswer' in question ? { defaultAnswer: defaultAnswerOf(question) } : {}),
   };
-  const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.secrets.intake)
+  const admitted = admitValue(wait, [...activation.path, name], core.env.bounds, core.secrets.intake)
     .value as WaitRecord;
-  const identity = identityOfQuestion(core, wait);
+  const identity = identityOfQuestion(core, wait, question.identity);
   const { timeoutMs } = question;
-  return waitFor(core, activation, { kind: 'ask', name, wait: admitted, timeoutMs, identity, onWaiting });
+  const late = lateEventsOf(question);
+  return waitFor(core, activation, { kind: 'ask', name, wait: admitted, timeoutMs, late, identity, onWaiting });
+}
+
+/** What is to come of a question while nobody answers, in order of time; undefined if nothing. */
+function lateEventsOf(question: Question): ((now: number) => readonly LateEvent[]) | undefined {
+  const { remindAfterMs = [], escalateAfterMs, escalateTo } = question;
+  const events = [
+    ...[remindAfterMs].flat().map((afterMs) => ({ afterMs })),
+    ...(escalateAfterMs === undefined || escalateTo === undefined
+      ? []
+      : [{ afterMs: escalateAfterMs, to: escalateTo }]),
+  ].toSorted((a, b) => a.afterMs - b.afterMs);
+  if (events.length === 0) return undefined;
+  return (now) => events.map(({ afterMs, ...event }) => ({ at: now + afterMs, ...event }));
 }
 
 function deadlineFault({ deadlineAt, timeoutMs }: Question): string | undefined {
@@ -379,7 +398,7 @@ export async function receive(
       defaultAnswer: admitValue(
         options.defaultValue,
         [...activation.path, signal],
-        core.env.limits,
+        core.env.bounds,
         core.secrets.intake,
       ).value,
     }),

@@ -1,21 +1,25 @@
 /** The runs that an engine is advancing or opening. Everybody who asks for one gets the same (E2.5). */
 import type { Graph } from '../../graph/graph.ts';
-import { refusalOf, renewClaim } from '../../history/access/place.ts';
+import { refusalOf, renewClaim } from '../../history/access/claim-run.ts';
 import { loadState, type LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { Apart, ResumeOptions, RunHandle } from '../api.ts';
 import { requireSecrets } from '../calls/secret-access.ts';
-import { requireRun } from './answer.ts';
+import { requireRun } from '../live-run/require-run.ts';
 import { openState } from './open-state.ts';
 import { takeBackTimes } from './set-back.ts';
 import { ReplaySource } from '../fork-replay/replay.ts';
 import { originOf, parentTrace } from './admit-run.ts';
-import { Draft, type Moment, momentOf } from '../live-run/draft.ts';
-import type { RunTree } from '../../state/tree.ts';
+import { Draft } from '../live-run/draft.ts';
+import { type Moment, momentOf } from '../live-run/standing.ts';
+import { followUpOf, isUnderWay, type RunTree } from '../../state/tree.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
-import { measureIn, RunFeed } from '../live-run/committer.ts';
+import { RunFeed } from '../live-run/committer.ts';
 import { ClaimKeeper } from '../live-run/claim-keeper.ts';
+import { onlyAwaitsPlaces } from '../run-loop/awaits-places.ts';
 import { Runner } from '../run-loop/runner.ts';
+import { codeOf } from '../../ports/graph-code.ts';
+import { VirtualTime } from '../waits/pass-time.ts';
 import { CairnError } from '../../errors.ts';
 import { streamEvents, resultOf, withFailures } from '../watch/event-stream.ts';
 import { traceRun } from '../watch/trace-run.ts';
@@ -43,12 +47,11 @@ export async function claimForResume(
 }
 
 /**
- * Whose code could not go on with a run, if that is why it failed: the hash of the graph here, or the worker's id if the graph is not known
- * here.
+ * Whose code could not go on with a run, if that is why it failed: that of the graph here, or the worker's id if the graph is not known here.
  */
 export function refusedBy(error: unknown, env: EngineEnvironment, graph: Graph | undefined): string | undefined {
   if (graph === undefined) return CairnError.is(error, 'CONFIG_INVALID') ? env.ids.workerId : undefined;
-  return CairnError.is(error, 'RUN_GRAPH_CHANGED') ? graph.hash : undefined;
+  return CairnError.is(error, 'RUN_GRAPH_CHANGED') ? codeOf(graph) : undefined;
 }
 
 /** A claimed run, and how to go on with it. */
@@ -65,7 +68,7 @@ export interface RunnerRequest {
 }
 
 /** Loads a claimed run and makes the runner that advances it. */
-export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
+async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const keeper = new ClaimKeeper(request.env.renewals, request.claim, request.claimedAt);
   try {
     return await openRunner(request, keeper);
@@ -79,11 +82,11 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   const { env, run, claim, graph, feed, options } = request;
   await keeper.requireHeld(env);
   // If the request has the state, the run was started just now, and its start records where it came from.
-  const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
+  const origin = request.loaded === undefined ? originOf(env, graph, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadTimed(env, run));
   const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
   const { status } = loaded.root;
-  const isGoing = status === 'running' || (status === 'cancelling' && options.isHandedOver !== true);
+  const isGoing = isUnderWay(status) && options.isHandedOver !== true;
   const isTakenOver = request.loaded === undefined && isGoing && (run.deaths > 0 || loaded.root.left === true);
   const draft = new Draft(run, loaded.root);
   const clockSetBackMs = request.loaded === undefined ? takeBackTimes(env, run, draft) : 0;
@@ -91,6 +94,8 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed, secrets });
   runner.core.isTakenOver = isTakenOver;
   runner.core.apart = options.apart;
+  runner.core.standIns = options.standIns;
+  if (loaded.root.noEffects !== undefined) runner.core.virtual = new VirtualTime(runner.core);
   runner.core.clockSetBackMs = clockSetBackMs;
   if (options.retry === true) runner.retryEnded(options.by);
   if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
@@ -100,7 +105,7 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
 async function loadTimed(env: EngineEnvironment, run: RunRow): Promise<LoadedState> {
   const since = env.clock.monotonic();
   const loaded = await loadState(env.store, env.blobs, run);
-  measureIn(env.telemetry, 'cairn.checkpoint.load', run.graphId)?.(env.clock.monotonic() - since);
+  env.monitor?.loaded(run.graphId, env.clock.monotonic() - since);
   return loaded;
 }
 
@@ -113,9 +118,11 @@ export function hasEnded({ status }: Pick<RunTree, 'status'>, { retryFailed = tr
 export interface AdvanceWay extends ResumeOptions {
   /** It is advanced for a limited time, so nothing is waited for in this process (HO3). */
   readonly isSlice?: true;
+  /** Others find the same graph for the run: it was not given by whoever resumes. */
+  readonly isFound?: boolean;
   /** It is a suspect, and advanced apart from other runs. */
   readonly apart?: Apart;
-  /** It was cancelled here a moment ago, and goes on under the same claim. */
+  /** It was cancelled here a moment ago, or failed, and goes on under the same claim. */
   readonly isHandedOver?: true;
 }
 
@@ -125,6 +132,8 @@ export interface ActiveRun {
   readonly isSlice: boolean;
   readonly feed: RunFeed;
   readonly graph: Graph;
+  /** Whether it pauses as soon as it waits for a time. */
+  isLeaving: boolean;
   /** Whether the run goes on after its runner has ended; then it has another runner. */
   goesOn: Promise<boolean>;
   /** Resolves when the run has ended or paused. */
@@ -133,7 +142,13 @@ export interface ActiveRun {
 
 /** The environment of a run that waits for nothing in this process. */
 function ofSlice(env: EngineEnvironment): EngineEnvironment {
-  return { ...env, isSlice: true, limits: { ...env.limits, holdTimersMs: 0, holdQuestionsMs: 0 } };
+  return { ...env, isSlice: true, bounds: { ...env.bounds, holdTimersMs: 0, holdQuestionsMs: 0 } };
+}
+
+/** Has a run pause as soon as it waits for a time, however near. */
+function pauseSoon(runner: Runner): void {
+  runner.core.isLeaving = true;
+  runner.requestTurn();
 }
 
 export class ActiveRuns {
@@ -160,6 +175,13 @@ export class ActiveRuns {
   /** Ids of the runs being advanced or opened. */
   get ids(): readonly string[] {
     return [...this.#active.keys(), ...this.#opening.keys()];
+  }
+
+  /** How many only wait for places of limits. */
+  countAwaitingPlaces(): number {
+    let count = 0;
+    for (const { runner } of this.#active.values()) if (onlyAwaitsPlaces(runner.core)) count += 1;
+    return count;
   }
 
   find(runId: string): ActiveRun | undefined {
@@ -227,10 +249,12 @@ export class ActiveRuns {
       isSlice: options.isSlice === true,
       feed,
       graph,
+      isLeaving: false,
       goesOn: Promise.resolve(true),
       rested: Promise.resolve(),
     };
     this.#active.set(run.runId, active);
+    this.#env.monitor?.claimed(run, created);
     this.#listen();
     // The process stays alive until the run ends or pauses; a delay before an attempt must not end it.
     const leave = this.#env.clock.stay?.();
@@ -243,10 +267,7 @@ export class ActiveRuns {
   }
 
   /** Makes the runner for a claimed run. If that fails, the claim is released. */
-  async #prepare(
-    request: Omit<RunnerRequest, 'env' | 'options'> & { readonly options: AdvanceWay },
-    loaded: LoadedState | undefined,
-  ): Promise<Runner> {
+  async #prepare(request: Omit<RunnerRequest, 'env' | 'loaded'>, loaded: LoadedState | undefined): Promise<Runner> {
     try {
       const runner = await prepareRunner({
         env: request.options.isSlice === true ? ofSlice(this.#env) : this.#env,
@@ -263,6 +284,18 @@ export class ActiveRuns {
     }
   }
 
+  /** Lets the run pause as soon as it waits for a time, also if it is still being opened. */
+  letPause(runId: string): void {
+    const leave = (): void => {
+      const active = this.#active.get(runId);
+      if (active === undefined) return;
+      active.isLeaving = true;
+      pauseSoon(active.runner);
+    };
+    leave();
+    this.#opening.get(runId)?.then(leave, () => {});
+  }
+
   /**
    * Resolves when the run has ended or paused. It starts in a later turn, so that whoever gets the handle now can listen from the
    * beginning.
@@ -274,9 +307,13 @@ export class ActiveRuns {
       runner.start().catch((error: unknown) => runner.core.loop.fail(error));
       active.goesOn = runner.ended.then(() => this.#takeUpAgain(active));
     } while (await active.goesOn);
-    const { runId, root } = active.runner.core;
+    const { runId, root, run } = active.runner.core;
+    // What it owes is on record; whoever gets its result may rely on its delivery.
+    await this.#env.deliveries?.settled(runId);
+    const isQueued = active.runner.queued !== undefined;
+    if (!isQueued) this.#env.monitor?.rested(run, root.status, active.runner.failure);
     // The result of a slice says when the next one is due.
-    if (!active.isSlice) this.#onRested(runId, root);
+    if (!active.isSlice && !isQueued) this.#onRested(runId, root);
     active.feed.close();
   }
 
@@ -286,7 +323,8 @@ export class ActiveRuns {
    */
   async #takeUpAgain(active: ActiveRun): Promise<boolean> {
     const { run: before, root } = active.runner.core;
-    if (root.status === 'cancelling') return this.#goOnCancelling(active);
+    if (root.status === 'cancelling' || (followUpOf(root) !== undefined && root.status === 'running'))
+      return this.#goOnFollowing(active);
     if (root.status !== 'paused' || this.#isClosed) return false;
     const { graph, feed } = active;
     try {
@@ -300,7 +338,7 @@ export class ActiveRuns {
         await this.#env.store.releaseClaim(claim).catch(() => {});
         return false;
       }
-      active.runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, undefined);
+      await this.#replaceRunner(active, { run, claim, claimedAt, graph, feed, options });
       return true;
     } catch {
       // The run has paused and its messages are stored, so whoever resumes it takes them.
@@ -308,8 +346,8 @@ export class ActiveRuns {
     }
   }
 
-  /** Goes on with a run that was cancelled here: with its `onCancel` node, under the same claim (E7.4). */
-  async #goOnCancelling(active: ActiveRun): Promise<boolean> {
+  /** Goes on with a run that was cancelled or has failed here: with the node that follows that, under the same claim (E7.4, E7.5). */
+  async #goOnFollowing(active: ActiveRun): Promise<boolean> {
     const { graph, feed, isSlice } = active;
     const { run: before, claim } = active.runner.core;
     const claimedAt = momentOf(this.#env.clock);
@@ -317,12 +355,17 @@ export class ActiveRuns {
       await renewClaim(this.#env.store, claim);
       const run = await requireRun(this.#env, before.runId);
       const options: AdvanceWay = { retryFailed: false, isHandedOver: true, ...(isSlice && { isSlice: true }) };
-      active.runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, undefined);
+      await this.#replaceRunner(active, { run, claim, claimedAt, graph, feed, options });
       return true;
     } catch {
-      // The run is recorded as cancelling, so whoever resumes it goes on.
+      // That it is cancelled, or fails, is recorded, so whoever resumes it goes on.
       return false;
     }
+  }
+
+  async #replaceRunner(active: ActiveRun, request: Omit<RunnerRequest, 'env' | 'loaded'>): Promise<void> {
+    active.runner = await this.#prepare(request, undefined);
+    if (active.isLeaving) pauseSoon(active.runner);
   }
 
   /** The handle of a run being advanced here. */
@@ -334,7 +377,9 @@ export class ActiveRuns {
       result: async () => {
         await active.rested;
         const { committer, root, rootFrame, repeated, run } = active.runner.core;
-        return withFailures(this.#env, run, resultOf(runId, committer.seq, root, rootFrame, repeated));
+        const result = await withFailures(this.#env, run, resultOf(runId, committer.seq, root, rootFrame, repeated));
+        const { queued } = active.runner;
+        return queued === undefined ? result : Object.assign(result, { isQueued: true as const, queued });
       },
       events: (options = {}) => streamEvents(this.#env, runId, feed, graph, options),
     };

@@ -1,30 +1,36 @@
 /** Admits a run: the run and its first checkpoint are durable before its id is returned (E2). */
 import { CairnError } from '../../errors.ts';
 import { decodeOrNothing } from '../../history/stored/chain.ts';
-import { isStartSchedule } from '../../ports/schedule.ts';
-import type { RunRow, AdmissionReply, RunKey } from '../../ports/store.ts';
+import { isStartSchedule, type Schedule } from '../../ports/schedule.ts';
+import type { LimitSubject } from '../../graph/limit.ts';
+import { codeOf } from '../../ports/graph-code.ts';
+import type { Admission, RunRow, AdmissionReply, RunKey } from '../../ports/store.ts';
+import { stateVersionOf } from '../../graph/compile/migrations.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, type LoadedState } from '../../history/load/load.ts';
 import { checkNewRunId, isOfOrigin } from '../../history/stored/run-ids.ts';
-import { costOf } from '../../history/load/lineage.ts';
-import { birthOf, makeKeySeed, type StoredMeta } from '../../history/stored/stored-meta.ts';
+import { costOf } from '../../history/load/snapshot-policy.ts';
+import { birthOf, makeKeySeed } from '../../history/stored/key-seed.ts';
+import type { StoredMeta } from '../../history/stored/stored-meta.ts';
 import { refuseMasked } from '../../state/secrecy/refuse-masked.ts';
 import { copyValue } from '../../state/values/admit.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { StartOptions } from '../api.ts';
-import { checkId, storedForm } from '../validate/admit-outcome.ts';
+import { checkId } from '../validate/check-id.ts';
+import { storedForm } from '../validate/offload.ts';
 import { checkAdmission } from '../validate/checkpoint-size.ts';
 import { rootFrameRun } from '../live-run/loop.ts';
 import { checkBudget } from '../validate/check-budget.ts';
 import { newFrame } from '../validate/new-frame.ts';
 import { takeFiles } from '../validate/admit-input.ts';
+import { actorIn } from '../validate/whose-answer.ts';
 import { settleStart } from '../settle/settle-start.ts';
 
-// What `start` and `resume` record about their origin: the library's version, and the trace they belong to.
+// What `start` and `resume` record about their origin: the version of the graph or else of the library, and the trace they belong to.
 
 export interface Origin {
   readonly version?: string;
@@ -34,7 +40,11 @@ export interface Origin {
 const form = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/u;
 
 /** @param requested - W3C trace context; default: the caller's according to the telemetry. @throws CONFIG_INVALID it is malformed */
-export function originOf({ version, telemetry }: EngineEnvironment, requested: string | undefined): Origin {
+export function originOf(
+  { version: ofLibrary, telemetry }: EngineEnvironment,
+  { version = ofLibrary }: Pick<Graph, 'version'>,
+  requested: string | undefined,
+): Origin {
   if (requested !== undefined && !form.test(requested))
     throw new CairnError('CONFIG_INVALID', {
       path: 'traceparent',
@@ -62,7 +72,7 @@ export async function parentTrace(
   run: RunRow,
   requested: string | undefined,
 ): Promise<string | undefined> {
-  const { traceparent } = originOf(env, requested);
+  const { traceparent } = originOf(env, {}, requested);
   if (traceparent !== undefined) return traceparent;
   const [row] = await env.store.readCheckpoints(run, { from: 0, to: 0, limit: 1 }).catch(() => []);
   const change = row && decodeOrNothing(run, row)?.change;
@@ -95,8 +105,13 @@ function storeGraph(env: EngineEnvironment, run: RunKey, graph: Graph): Promise<
   return meta;
 }
 
+/** A graph's structure as it is stored, with what tells of each node whether its code has changed since. */
+export function storedStructure({ structure, nodeCode }: Graph): string {
+  return JSON.stringify({ ...structure, nodeCode });
+}
+
 async function putGraph({ blobs }: EngineEnvironment, run: RunKey, graph: Graph): Promise<StoredMeta> {
-  const structure = await blobs.put(run, encoder.encode(JSON.stringify(graph.structure)));
+  const structure = await blobs.put(run, encoder.encode(storedStructure(graph)));
   if (graph.text === undefined) return { graphHash: graph.hash, structure };
   const text = await blobs.put(run, encoder.encode(encodeValue(graph.text)));
   return { graphHash: graph.hash, structure, text };
@@ -117,25 +132,54 @@ export async function admitRun(
   input: unknown,
   options: StartOptions,
 ): Promise<AdmittedRun> {
-  const { limits, clock, ids, tenant } = env;
+  const { admission, tree, loaded } = await prepareAdmission(env, graph, input, options);
+  const { ids, leaseMs } = env;
+  const isLeft = options.detach === true || isPutOff(admission);
+  const claim = isLeft ? {} : { claim: { workerId: ids.workerId, leaseMs } };
+  const reply = await env.store.admitRun({ ...admission, ...claim });
+  if (!reply.created) await checkSame(env, reply, graph, tree, options.origin);
+  return { ...reply, loaded };
+}
+
+/** What is written to admit a run, without a claim, and the state that the run begins with. */
+interface PreparedRun {
+  readonly admission: Admission;
+  readonly tree: FrameTree;
+  readonly loaded: LoadedState;
+}
+
+/** Checks what a run is to be started with, and stores what it refers to. @throws as {@link admitRun}, but for RUN_EXISTS */
+export async function prepareAdmission(
+  env: EngineEnvironment,
+  graph: Graph,
+  input: unknown,
+  options: StartOptions,
+): Promise<PreparedRun> {
+  const { bounds, clock, ids, tenant } = env;
   const { origin } = options;
   const runId = options.runId ?? ids.createRunId(clock.now());
-  checkId('run id', runId, limits.idBytes);
+  checkId('run id', runId, bounds.idBytes);
   if (options.runId !== undefined) checkNewRunId(runId, origin);
   if (options.schedule !== undefined && !isStartSchedule(options.schedule))
     throw new CairnError('CONFIG_INVALID', { path: 'schedule', reason: 'it is { queue, priority, dueAt }' });
-  const tree = await newFrame(graph, input, limits, env.intake);
+  const tree = await newFrame(graph, input, bounds, env.intake);
   // Redaction rules have put masks into the tree already, so the original input is searched for masks.
-  refuseMasked(env.intake === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
+  // What a webhook is told is masked as all that is shown.
+  if (origin !== 'webhook')
+    refuseMasked(env.intake === undefined ? tree.input : copyValue(input, ['input'], bounds), 'the input');
   await takeFiles(env, tree.input, 'the input');
   checkLabels(options.meta?.labels);
   if (options.budget !== undefined) tree.budget = checkBudget(options.budget);
   checkAdmission(graph, tree);
   settleStart(rootFrameRun(graph, { frame: tree }));
   const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
+  if (graph.migrations.length > 0) root.stateVersion = stateVersionOf(graph.migrations);
   const key = runKeyOf(tenant, runId);
   const at = clock.now();
-  const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash, ...originOf(env, options.traceparent) }]);
+  const who = actorIn(options);
+  const change = JSON.stringify([
+    { kind: 'start', graphHash: graph.hash, ...originOf(env, graph, options.traceparent), ...who },
+  ]);
   const first = encodeCheckpoint(
     { runKey: key, seq: 0 },
     rootChecksum,
@@ -146,26 +190,53 @@ export async function admitRun(
   // A URL in this process's memory would be useless to a later process, but the path of a file is not.
   const keySeed = await makeKeySeed(env.store, tenant, runId, birthOf(ids, at));
   const stored = await storeGraph(env, { tenant, runId }, graph);
-  const meta: StoredMeta = { ...options.meta, ...(origin !== undefined && { origin }), ...stored, keySeed };
-  const reply = await env.store.admitRun({
+  const startedBy = options.by === undefined ? {} : { startedBy: [options.by] };
+  const meta: StoredMeta = {
+    ...options.meta,
+    ...(origin !== undefined && { origin }),
+    ...startedBy,
+    ...stored,
+    keySeed,
+  };
+  const schedule = await scheduleIn(env, graph, tree, { ...options, runId });
+  const admission: Admission = {
     tenant,
     runId,
     key,
     graphId: graph.id,
     graphHash: graph.hash,
+    ...(graph.version !== undefined && { code: codeOf(graph) }),
     status: 'running',
     meta: encoder.encode(JSON.stringify(meta)),
     checkpoint: { seq: 0, at, ...first },
     waits: [],
     ...(options.meta?.labels && { labels: options.meta.labels }),
-    ...(options.schedule && { schedule: options.schedule }),
-    ...(options.detach === true ? {} : { claim: { workerId: ids.workerId, leaseMs: env.leaseMs } }),
+    ...(schedule && { schedule }),
     durability: 'power',
-  });
-  if (!reply.created) await checkSame(env, reply, graph, tree, origin);
+  };
   const ownCost = costOf(first.body.byteLength, 1);
   const cost = { deltaBytes: first.body.byteLength, rows: 1, ownCost, stateBytes: 0, snapshotSeq: undefined };
-  return { ...reply, loaded: { root, seq: 0, checksum: first.checksum, cost } };
+  return { admission, tree, loaded: { root, seq: 0, checksum: first.checksum, cost } };
+}
+
+/** Whether a limit puts a run off. One that its program puts off is taken up at once all the same, as the program waits for it. */
+const isPutOff = ({ schedule, checkpoint }: Admission): boolean =>
+  schedule?.key !== undefined && (schedule.dueAt ?? 0) > checkpoint.at;
+
+/** The schedule of a run, with the keys of the limits that it is under. */
+async function scheduleIn(
+  { places, store, tenant, clock }: EngineEnvironment,
+  { policies }: Graph,
+  { input }: FrameTree,
+  { schedule, limit = [], runId }: StartOptions & { readonly runId: string },
+): Promise<Schedule | undefined> {
+  const limits = [policies.limit ?? [], limit].flat();
+  if (limits.length === 0) return schedule;
+  const isThere = (await store.readRun({ tenant, runId })) !== undefined;
+  const subject = { input: input as LimitSubject['input'] };
+  const { key, delayMs } = await places.admit(limits, subject, isThere ? undefined : runId);
+  const dueAt = Math.max(schedule?.dueAt ?? 0, delayMs === 0 ? 0 : clock.now() + delayMs);
+  return { ...schedule, key, ...(dueAt > 0 && { dueAt }) };
 }
 
 const labelsMax = 16;

@@ -1,12 +1,12 @@
 /** Advances a run for a slice of time, for hosts that decide when and where runs go on (docs/spec/hosts.md). */
 import { CairnError } from '../../errors.ts';
-import { isHeld } from '../../history/access/place.ts';
+import { isHeld } from '../../history/access/claim-run.ts';
 import { isDueBy } from '../../ports/schedule.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { AdvanceOptions, AdvanceResult, RunHandle } from '../api.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 import type { ActiveRun, ActiveRuns } from './active-runs.ts';
-import { requireRun } from './answer.ts';
+import { requireRun } from '../live-run/require-run.ts';
 
 /** Codes with which a slice ends although the run is whole: its claim was released, or another process has it. */
 const handedOver = new Set(['CLAIM_LOST', 'CLAIM_FENCED', 'STORE_CLOSED', 'RUN_CANCELLED', 'RUN_HELD']);

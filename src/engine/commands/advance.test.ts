@@ -118,7 +118,7 @@ test('HO1 children and overlapping steps are left where they are and go on in th
 });
 
 test('HO2 a signal gives the run back at once, and its effect is in doubt as after closing', async () => {
-  const bench = createBench({ limits: { effectMs: 1_000 } });
+  const bench = createBench({ bounds: { effectMs: 1_000 } });
   const controller = new AbortController();
   const graph = graphOf(
     'long',

@@ -3,7 +3,8 @@ import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import { postSealed, readMessagesIntact } from '../../history/stored/messages.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { admitValue, encodeValue } from '../../state/values/codec.ts';
+import { admitValue } from '../../state/values/admit.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { CancelOptions } from '../api.ts';
 import { cancelBody } from '../run-loop/message-intake.ts';
@@ -11,7 +12,8 @@ import { Committer } from '../live-run/committer.ts';
 import { Draft } from '../live-run/draft.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 import { type CancelRequest, noteCancelled, noteCancelling } from '../live-run/run-ending.ts';
-import { requireRun } from './answer.ts';
+import { requireRun } from '../live-run/require-run.ts';
+import { actorIn } from '../validate/whose-answer.ts';
 import { claimForResume } from './active-runs.ts';
 import { savedStructure } from './graph-change.ts';
 
@@ -28,10 +30,10 @@ export async function postCancel(env: EngineEnvironment, runId: string, options:
       throw new CairnError('USAGE_INVALID', { reason: `${name} of a cancel is a text` });
   const request: CancelRequest = {
     ...(reason !== undefined && { reason }),
-    ...(by !== undefined && { by }),
+    ...actorIn(options),
     ...(force === true && { force }),
   };
-  const body = encoder.encode(encodeValue(admitValue(request, ['cancel'], env.limits, env.intake).value));
+  const body = encoder.encode(encodeValue(admitValue(request, ['cancel'], env.bounds, env.intake).value));
   const name = force === true ? 'force' : '';
   await postSealed(env.store, { tenant, runId, kind: 'cancel', name, body, at: env.clock.now() });
   return run;
@@ -67,7 +69,7 @@ async function endCancelled(
   env: EngineEnvironment,
   { run, claim }: Awaited<ReturnType<typeof claimForResume>>,
 ): Promise<boolean> {
-  const { store, blobs, clock, limits } = env;
+  const { store, blobs, clock, bounds } = env;
   const { root, seq, checksum } = await loadState(store, blobs, run);
   const posted = (await readMessagesIntact(store, run)).filter(({ kind }) => kind === 'cancel');
   const requests = posted.map(({ body }) => cancelBody(body));
@@ -85,7 +87,7 @@ async function endCancelled(
     store,
     claim,
     clock,
-    limits,
+    bounds,
     draft,
     seq,
     checksum,

@@ -45,7 +45,7 @@ function textual(bench: Bench): Bench {
     const text = await readText();
     return text === undefined ? undefined : graphFrom(text);
   };
-  return createBench({ ...bench.options, findGraph, limits: { inlineBytes: 500 } });
+  return createBench({ ...bench.options, findGraph, bounds: { inlineBytes: 500 } });
 }
 
 async function paused(): Promise<{ readonly bench: Bench; readonly runId: string }> {
@@ -156,7 +156,7 @@ describe('H2 a fork under another graph', () => {
   test('H2 is refused where it cannot go on, and no run is made', async () => {
     const bench = createBench();
     const { runId, seq } = await runToRest(bench.engine, early('1'));
-    const without = graphOf('g', [node('first', 'pure', () => 1)], edges('> first', 'first >'));
+    const without = graphOf('g', [node('other', 'pure', () => 1)], edges('> other', 'other >'));
     await expect(bench.engine.fork({ runId, seq }, { graph: without, runId: 'fork' })).rejects.toMatchObject({
       code: 'RUN_GRAPH_CHANGED',
     });

@@ -15,7 +15,8 @@ export async function findGraphOf(
   run: RunRow,
 ): Promise<Graph> {
   const readText = (): Promise<string | undefined> => readGraphText(options, run);
-  const graph = await options.findGraph?.(run.graphId, run.graphHash, metaOf(run), readText);
+  const meta = await fileOf(options, run);
+  const graph = await options.findGraph?.(run.graphId, run.graphHash, meta, readText);
   if (graph === undefined)
     throw new CairnError('CONFIG_INVALID', {
       reason: `the graph ${run.graphId} of run ${run.runId} is not known here`,
@@ -37,4 +38,18 @@ export async function readGraphText(
     if (definition !== undefined) return definition.text;
   }
   return text === undefined ? undefined : ((await readBlobValue(blobs, run.tenant, text)) as string);
+}
+
+/** The meta of a run with the file that it goes on with: a resume may have named another one than it was started with. */
+export async function fileOf(
+  { store, blobs }: Pick<EngineOptions, 'store' | 'blobs'>,
+  run: RunRow,
+): Promise<ReturnType<typeof metaOf>> {
+  const meta = metaOf(run);
+  if (meta.source === undefined) return meta;
+  const { definition } = (await loadState(store, blobs, run)).root;
+  if (definition?.source === undefined) return meta;
+  const { exportName: _, ...rest } = meta;
+  const { source, exportName } = definition;
+  return { ...rest, source, ...(exportName !== undefined && { exportName }) };
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
+import { settleDown } from '../../../test/dying-engine.ts';
 import {
   afterCrash,
   changesOf,
@@ -14,6 +14,7 @@ import {
   runToRest,
   type Bench,
 } from '../../../test/engine-kit.ts';
+import { benchOf, liveUntil, refusedBy } from '../../../test/follow-up-kit.ts';
 import { within } from '../../../test/support/awaited.ts';
 import { createEngine } from '../engine.ts';
 
@@ -77,7 +78,7 @@ async function restOf(bench: Bench, graph: Graph): Promise<string> {
 test('E7.4 a run that waits is cancelled, its node runs once, and the run does not fail or wait for it otherwise', async () => {
   const world = createWorld();
   const graph = booking(world);
-  const bench = createBench({ findGraph: () => graph });
+  const bench = benchOf(graph);
   const paused = await runToRest(bench.engine, graph, {}, 'r');
   expect([paused.status, paused.skipped]).toEqual(['paused', []]);
   await bench.engine.cancel('r', request);
@@ -113,7 +114,7 @@ test('E7.4 a run that is at work ends what it does first, and is cancelling unti
     edges('> work', 'work > more', 'more >'),
     { policies: { onCancel: 'undo' } },
   );
-  const { engine } = createBench({ findGraph: () => graph });
+  const { engine } = benchOf(graph);
   const handle = await engine.start(graph, {}, { runId: 'r' });
   await within('it works', begun.promise);
   await engine.cancel('r');
@@ -166,7 +167,7 @@ test('E7.4 after a failure, a cancel still runs the node', async () => {
     edges('> a', 'a >'),
     { policies: { onCancel: 'undo' } },
   );
-  const bench = createBench({ findGraph: () => graph });
+  const bench = benchOf(graph);
   expect((await runToRest(bench.engine, graph, {}, 'r')).status).toBe('failed');
   await bench.engine.cancel('r');
   expect([await restOf(bench, graph), calls]).toEqual(['cancelled', ['undo']]);
@@ -179,7 +180,7 @@ test('E7.4 a node that fails leaves the run failed: a resume tries it again, and
     const graph = booking(world, () => {
       if (isBroken) throw Object.assign(new Error('the desk is closed'), { applied: 'no' });
     });
-    const bench = createBench({ findGraph: () => graph });
+    const bench = benchOf(graph);
     await runToRest(bench.engine, graph, {}, 'r');
     await bench.engine.cancel('r', request);
     await within(
@@ -217,7 +218,7 @@ test('E7.4 force gives up on a node that runs, and leaves out one that has not b
     await new Promise<void>((resolve) => ctx.signal.addEventListener('abort', () => resolve()));
     throw new Error('stopped');
   });
-  const bench = createBench({ findGraph: () => graph });
+  const bench = benchOf(graph);
   await runToRest(bench.engine, graph, {}, 'r');
   await bench.engine.cancel('r', request);
   await within('it releases', begun.promise);
@@ -255,7 +256,7 @@ test('E7.4 the node has ten minutes unless it says otherwise', async () => {
     [7_000, 7_000],
   ] as const) {
     const graph = stuck(timeoutMs);
-    const bench = createBench({ findGraph: () => graph });
+    const bench = benchOf(graph);
     await runToRest(bench.engine, graph, {}, 'r');
     const before = bench.clock.timeMs;
     await bench.engine.cancel('r');
@@ -270,7 +271,7 @@ test('E7.4 the node has ten minutes unless it says otherwise', async () => {
 test('E7.4 a question of the node is asked, and its answer ends the cancel', async () => {
   const world = createWorld();
   const graph = booking(world, (ctx) => ctx.ask({ prompt: 'Tell the customer?' }), 'read');
-  const bench = createBench({ findGraph: () => graph });
+  const bench = benchOf(graph);
   await runToRest(bench.engine, graph, {}, 'r');
   await bench.engine.cancel('r', request);
   await within(
@@ -287,7 +288,7 @@ test('E7.4 a question of the node is asked, and its answer ends the cancel', asy
 test('E7.4 a fork of a cancelled run goes on where that was before the cancel', async () => {
   const world = createWorld();
   const graph = booking(world);
-  const bench = createBench({ findGraph: () => graph });
+  const bench = benchOf(graph);
   await runToRest(bench.engine, graph, {}, 'r');
   await bench.engine.cancel('r', request);
   await restOf(bench, graph);
@@ -306,16 +307,13 @@ test('E7.4 P1 killed at any commit, a cancelled run releases what it reserved an
   for (let commits = 1; commits < 12; commits += 1) {
     const world = createWorld();
     const graph = booking(world);
-    const bench = createBench({ findGraph: () => graph });
+    const bench = benchOf(graph);
     await runToRest(bench.engine, graph, {}, 'r');
     await bench.engine.close();
-    const died = Promise.withResolvers<undefined>();
-    const dying = dyingEngine({ ...bench, options: { ...bench.options, ids: bench.options.ids } }, commits - 1, () =>
-      died.resolve(undefined),
-    );
-    const life = dying.cancel('r', request).then(async () => (await dying.resume('r', { graph })).result());
-    const end = await Promise.race([life.catch(() => 'over'), died.promise]);
-    await settleDown();
+    const end = await liveUntil(bench, commits - 1, async (engine) => {
+      await engine.cancel('r', request);
+      return (await engine.resume('r', { graph })).result();
+    });
     if (end !== undefined) {
       if (commits > 3) return;
       throw new Error('it came to its end too early');
@@ -339,7 +337,7 @@ test('E7.4 P1 killed at any commit, a cancelled run releases what it reserved an
 test('E7.4 a worker goes on with a cancelled run whose canceller does not know its graph', async () => {
   const world = createWorld();
   const graph = booking(world);
-  const bench = createBench({ findGraph: () => graph });
+  const bench = benchOf(graph);
   await runToRest(bench.engine, graph, {}, 'r');
   await bench.engine.close();
   const ignorant = createEngine({ ...bench.options, findGraph: () => undefined });
@@ -353,19 +351,9 @@ test('E7.4 a worker goes on with a cancelled run whose canceller does not know i
 });
 
 test('E7.4 an onCancel that cannot work is refused when the graph is compiled', () => {
-  const faultsOf = (onCancel: unknown, ...links: readonly string[]): unknown => {
-    try {
-      graphOf('g', [node('a', 'pure', () => 1), node('undo', 'pure', () => 1)], edges('> a', 'a >', ...links), {
-        policies: { onCancel: onCancel as string },
-      });
-      return undefined;
-    } catch (error) {
-      return (error as { data: { violations: readonly { rule: string }[] } }).data.violations.map(({ rule }) => rule);
-    }
-  };
-  expect(faultsOf('undo')).toBeUndefined();
-  expect(faultsOf('none')).toContain('E7');
-  expect(faultsOf(7)).toContain('E7');
-  expect(faultsOf('undo', 'a > undo')).toContain('E7');
-  expect(faultsOf('undo', 'undo > a')).toContain('E7');
+  expect(refusedBy({ onCancel: 'after' })).toBeUndefined();
+  expect(refusedBy({ onCancel: 'none' })).toContain('E7');
+  expect(refusedBy({ onCancel: 7 })).toContain('E7');
+  expect(refusedBy({ onCancel: 'after' }, 'a > after')).toContain('E7');
+  expect(refusedBy({ onCancel: 'after' }, 'after > a')).toContain('E7');
 });

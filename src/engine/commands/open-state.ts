@@ -1,18 +1,21 @@
 /** The changes that a resume makes to the state before anything is planned. A preview makes the same changes to a copy (G8, H3, X5). */
 import type { Graph } from '../../graph/graph.ts';
+import { anyCode, codeOf, codeOfRun } from '../../ports/graph-code.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { ResumeOptions } from '../api.ts';
 import { checkBudget } from '../validate/check-budget.ts';
-import { recordPathOf } from '../visit-records/node-record.ts';
-import { askAgain, setRunBudget } from '../visit-records/account.ts';
+import { recordPathOf } from '../visit-records/node-path.ts';
+import { askAgain, setRunBudget } from '../visit-records/budget.ts';
 import { openFailedNodes } from '../visit-records/failed-nodes.ts';
 import type { Draft } from '../live-run/draft.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 import { noteContinued } from '../visit-records/continued-visits.ts';
-import { applyGraphChange, hasOtherCode } from './graph-change.ts';
+import { applyGraphChange, recodedNodes, rerunsOf } from './graph-change.ts';
 import { reopenVisits, type OldViews } from './reopen.ts';
 import { takeRoutesAgain } from './reroute.ts';
+import { actorIn } from '../validate/whose-answer.ts';
+import { forgetFollowUp } from '../live-run/run-ending.ts';
 import type { Origin } from './admit-run.ts';
 
 /**
@@ -29,8 +32,14 @@ export async function openState(
   options: ResumeOptions,
   origin: Origin = {},
 ): Promise<OldViews> {
-  const isOtherCode = hasOtherCode(draft.root, graph);
+  const recoded = await recodedNodes(env, run, draft.root, graph);
+  const waits = { ...draft.root.waits };
   const differences = await applyGraphChange(env, run, draft, graph, options);
+  for (const [waitId, { node, step }] of Object.entries(waits)) {
+    if (Object.hasOwn(draft.root.waits, waitId)) continue;
+    draft.closeWaitRow(waitId);
+    draft.note({ kind: 'changed', node, ...(step !== undefined && { step }), wait: waitId });
+  }
   const oldViews = await reopenVisits(env, run, draft, graph);
   takeRoutesAgain(draft, graph);
   if (differences !== undefined) {
@@ -40,11 +49,17 @@ export async function openState(
     draft.mustCommit = true;
   }
   // Kept in the state, because after a crash or a pause the code is compared with the new code and looks unchanged.
-  if (isOtherCode && run.parent !== undefined) draft.set(['rerunPure'], true);
-  if (draft.root.status === 'failed') retryFailed(draft, options, origin);
-  else if (options.detach === true) noteResume(draft, options, origin);
+  if (recoded !== undefined && run.parent !== undefined)
+    draft.set(['rerunPure'], rerunsOf(draft.root.rerunPure, recoded));
+  if (draft.root.status === 'failed') {
+    retryFailed(draft, options, origin);
+    if (graph.policies.timeLimit !== undefined) draft.set(['time'], { since: env.clock.now() });
+  } else if (options.detach === true || options.anyVersion === true) noteResume(draft, options, origin);
   else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
-  if (options.budget !== undefined) setRunBudget(draft, checkBudget(options.budget), options.by);
+  if (options.anyVersion === true) draft.setCode(anyCode);
+  else if ((run.code !== undefined || graph.version !== undefined) && codeOfRun(run) !== codeOf(graph))
+    draft.setCode(codeOf(graph));
+  if (options.budget !== undefined) setRunBudget(draft, checkBudget(options.budget), actorIn(options));
   return oldViews;
 }
 
@@ -56,6 +71,7 @@ function isFirstOfFork({ parent, head }: RunRow): boolean {
 /** Reopens a failed run: its failures are removed, and the activations that failed become open again (G8, G10). */
 function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void {
   draft.delete(['failures']);
+  forgetFollowUp(draft, (waitId) => draft.delete(['waits', waitId]));
   openFailedNodes(draft);
   noteResume(draft, options, origin);
   askAgain(draft, { of: [], frame: draft.root.frame });
@@ -63,8 +79,9 @@ function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void
   if (options.retry === true) planEnded(draft, questionPlaces(draft.root), ['frame'], draft.root.frame);
 }
 
-function noteResume(draft: Draft, { by }: ResumeOptions, origin: Origin): void {
-  draft.note({ kind: 'resume', ...origin, ...(by === undefined ? {} : { by }) });
+function noteResume(draft: Draft, options: ResumeOptions, origin: Origin): void {
+  const { anyVersion } = options;
+  draft.note({ kind: 'resume', ...origin, ...(anyVersion === true && { anyVersion }), ...actorIn(options) });
   draft.mustCommit = true;
 }
 

@@ -7,7 +7,7 @@ import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { overlaps } from '../../state/channels/view.ts';
 import { type NodeRecord, type RunTree, type StepRecord, nodeRecord } from '../../state/tree.ts';
-import { pathKeyOf } from '../visit-records/node-record.ts';
+import { pathKeyOf } from '../visit-records/node-path.ts';
 import { viewOf, wholeView } from '../visit-records/shown-state.ts';
 import type { Draft } from '../live-run/draft.ts';
 import { rootFrameRun } from '../live-run/loop.ts';

@@ -1,6 +1,6 @@
 /** Corrects what a run waits for when the host's clock was set back, so that it does not wait for as long again (O2.7). */
 import type { RunRow } from '../../ports/store.ts';
-import type { FrameTree } from '../../state/tree.ts';
+import { nextDueOf, type FrameTree } from '../../state/tree.ts';
 import type { Draft } from '../live-run/draft.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 
@@ -20,8 +20,14 @@ export function takeBackTimes({ store, clock }: EngineEnvironment, run: RunRow, 
   if (store.readTime !== undefined || setBackMs <= slackMs) return 0;
   const isLater = (at: number | undefined): at is number => at !== undefined && at > now;
   for (const [waitId, wait] of Object.entries(draft.root.waits)) {
-    if (!isLater(wait.dueAt)) continue;
-    const moved = { ...wait, openedAt: (wait.openedAt ?? now) - setBackMs, dueAt: wait.dueAt - setBackMs };
+    if (!isLater(nextDueOf(wait))) continue;
+    const { dueAt, late } = wait;
+    const moved = {
+      ...wait,
+      openedAt: (wait.openedAt ?? now) - setBackMs,
+      ...(dueAt !== undefined && { dueAt: dueAt - setBackMs }),
+      ...(late && { late: late.map((event) => ({ ...event, at: event.at - setBackMs })) }),
+    };
     // The waits of a failed run have no rows until it is tried again.
     if (draft.root.status === 'failed') draft.set(['waits', waitId], moved);
     else draft.openWait(waitId, moved);

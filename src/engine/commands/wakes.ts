@@ -1,6 +1,6 @@
 /** Resumes paused runs in the process that has their engine, when what they waited for has come (W5). */
 import type { Clock } from '../../ports/clock.ts';
-import type { RunTree } from '../../state/tree.ts';
+import { nextDueOf, type RunTree } from '../../state/tree.ts';
 
 /** The longest timer, in ms. Timers count running time, but due times are wall-clock times; after a machine has slept they differ. */
 const longestTimerMs = 60_000;
@@ -29,7 +29,7 @@ export class Wakes {
 
   /** Call when a run has ended or paused here. It is resumed at the first of its due times. */
   rested(runId: string, { status, waits }: Pick<RunTree, 'status' | 'waits'>): void {
-    const dueTimes = Object.values(waits).flatMap(({ dueAt }) => dueAt ?? []);
+    const dueTimes = Object.values(waits).flatMap((wait) => nextDueOf(wait) ?? []);
     if (status !== 'paused' || dueTimes.length === 0 || this.#dueTimes.size >= runsMax) this.#dueTimes.delete(runId);
     else this.#dueTimes.set(runId, this.#dueTime(Math.min(...dueTimes)));
     this.#arm();

@@ -1,8 +1,9 @@
 /** Starts an activation: at once, after a delay, or when its intent is durable (E3, E4). */
+import { followUpOf } from '../../state/tree.ts';
 import { addAmounts, amountOf, type Amounts } from '../../graph/amounts.ts';
 import type { OnBudget } from '../../graph/graph.ts';
 import { noteView } from '../visit-records/node-record.ts';
-import { type MetBudget, budgetExceeded } from '../visit-records/account.ts';
+import { type MetBudget, budgetExceeded } from '../visit-records/budget.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { Charge } from '../live-run/attempt-scope.ts';
 import { type RunCore, isEffect } from '../live-run/run-core.ts';
@@ -11,8 +12,10 @@ import { announceHere } from './hand-over.ts';
 import { holdTimer } from '../live-run/timers.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
-import { notifyWaiting, retryWait } from '../waits/wait.ts';
+import { notifyWaiting } from '../waits/leave-at-wait.ts';
+import { retryWait } from '../waits/wait.ts';
 import { isRetryOpen, openWait } from '../waits/open-wait.ts';
+import { enterNode } from './enter-places.ts';
 
 // Checks an attempt against its budgets: that of its visit, of its run, and of everything they are part of (Q4).
 
@@ -32,8 +35,8 @@ interface Budget {
  */
 export function budgetMet(core: RunCore, attempt: Charge): MetBudget | undefined {
   const bound = attempt.atMost;
-  // What follows a cancel is bounded by its time alone: nobody is asked for money to undo what was done.
-  if (bound === 'nothing' || core.root.cancel !== undefined) return undefined;
+  // What follows a cancel or a failure is bounded by its time alone: nobody is asked for money to undo what was done.
+  if (bound === 'nothing' || followUpOf(core.root) !== undefined) return undefined;
   let waiting: MetBudget | undefined;
   for (const budget of budgetsOf(attempt.activation)) {
     for (const [unit, limit] of Object.entries(budget.limits)) {
@@ -113,10 +116,11 @@ function usedOf(
 /** Delays an activation until its next attempt is due: with a timer if that is soon, else as a wait, so that the run can pause (E6). */
 export function beginLater(core: RunCore, activation: Activation, at: number): void {
   activation.phase = 'retrying';
+  activation.permit?.leave();
   core.agenda.setBusy(activation, false);
   const delayMs = at - core.env.clock.now();
   const wait = retryWait(activation.path, activation.attempt, at);
-  if (delayMs > core.env.limits.holdTimersMs || isRetryOpen(core, wait)) {
+  if (core.isLeaving || delayMs > core.env.bounds.holdTimersMs || isRetryOpen(core, wait)) {
     activation.cancelTimer = undefined;
     openWait(core, activation, undefined, wait);
     return notifyWaiting(core, activation.frameRun);
@@ -181,10 +185,16 @@ function mayBegin(core: RunCore, activation: Activation): boolean {
  * goes on with an answer, that has been so. Everything else starts right after the checkpoint is made.
  */
 export function begin(core: RunCore, activation: Activation): void {
-  const { agenda, draft } = core;
   const { node } = activation;
   activation.phase = 'prepared';
   if (!mayBegin(core, activation)) return;
+  if (node.limit === undefined) beginNow(core, activation);
+  else enterNode(core, activation, node.limit, () => beginNow(core, activation));
+}
+
+function beginNow(core: RunCore, activation: Activation): void {
+  const { agenda, draft } = core;
+  const { node } = activation;
   if (node.checkpoint === 'before' || node.checkpoint === 'both') draft.mustCommit ||= draft.isPending;
   if (isEffect(node)) {
     const announced = announceHere(core, new NodeEffort(activation), activation.attempt);
@@ -192,6 +202,7 @@ export function begin(core: RunCore, activation: Activation): void {
     activation.withdraw = takeBack;
     const isOld = (): boolean => isLate(core, announced);
     activation.isLate = isOld;
+    activation.announcedKey = announced.intent.key;
     draft.mustCommit = true;
     agenda.gates.push(activation);
   } else if (node.effect === 'human' && draft.isPending && !activation.isResumed) {
@@ -201,8 +212,8 @@ export function begin(core: RunCore, activation: Activation): void {
 }
 
 /** Whether an effect that was announced must not begin: the lease may be over, or others may soon not wait for it any more (X3.13). */
-export function isTooLate({ standing, env }: RunCore, { isLate: isOld }: Activation): boolean {
-  return standing.isLeaseOver(env.clock) || isOld?.() === true;
+export function isTooLate({ standing, env }: RunCore, { isLate: isOld, permit }: Activation): boolean {
+  return standing.isLeaseOver(env.clock) || isOld?.() === true || permit?.isStale() === true;
 }
 
 /** Withdraws an effect that would begin too late, and announces it anew as soon as the lease holds (X3.13). */
@@ -212,7 +223,10 @@ export function announceAnew(core: RunCore, activation: Activation): void {
   core.standing.whenLeased(core.env.clock, () => {
     if (activation.isOver) return;
     if (core.standing.isStopping) core.agenda.forget(activation);
-    else begin(core, activation);
+    else if (activation.permit?.isStale() === true) {
+      activation.permit?.leave();
+      begin(core, activation);
+    } else beginNow(core, activation);
     core.loop.requestTurn();
   });
 }

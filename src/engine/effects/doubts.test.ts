@@ -201,7 +201,7 @@ test('X3 a person is asked about the second step of a name by its count', async 
 });
 
 test('O2.5 an owner that dies while its effect is waited for holds it up no longer', async () => {
-  const bench = createBench({ limits: { effectMs: 600_000 } });
+  const bench = createBench({ bounds: { effectMs: 600_000 } });
   let isBegun = false;
   const begin = (): Promise<never> => {
     isBegun = true;

@@ -5,6 +5,8 @@ import { changesOf, createBench, edges, endingsOf, graphOf, node, testIds } from
 import type { Graph } from '../../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { showCheckpoint } from '../../history/read/log.ts';
+import { listRuns } from '../../operations/runs/list-runs.ts';
+import { listWaits } from '../../operations/waits/list-waits.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
@@ -24,11 +26,11 @@ interface TwoProcesses {
 }
 
 /** Two processes on one store; the second does not know whether the first is dead. */
-function twoProcesses(graph: Graph, limits: { readonly inlineBytes?: number } = {}): TwoProcesses {
+function twoProcesses(graph: Graph, bounds: { readonly inlineBytes?: number } = {}): TwoProcesses {
   const clock = createVirtualClock();
   const memory = createMemoryStore({ now: () => clock.now() });
   const [own, others] = [cutStore(memory), cutStore(memory)];
-  const shared = { clock, leaseMs, findGraph: () => graph, limits: { effectMs: 600_000, ...limits } };
+  const shared = { clock, leaseMs, findGraph: () => graph, bounds: { effectMs: 600_000, ...bounds } };
   const bench = createBench({ ...shared, store: own.store });
   const { engine: first } = bench;
   const { engine: second } = createBench({
@@ -49,6 +51,11 @@ function twoProcesses(graph: Graph, limits: { readonly inlineBytes?: number } = 
       1,
     );
     expect(awaits).toMatchObject([{ node: ['pay'], owner: 'worker-1', until: expect.any(Number) }]);
+    const lists = { ...second.ports, isWorkerDead: () => undefined, now: () => clock.now() };
+    expect(await listRuns.run(lists, {})).toMatchObject({ runs: [{ runId: 'r', awaits }] });
+    expect(await listWaits.run(lists, { all: true })).toMatchObject({
+      awaiting: [{ runId: 'r', graphId: 'g', awaits }],
+    });
     own.heal();
     // The first one hears of the loss when it renews its lease or sends its commit again.
     await clock.advance(2 * leaseMs - 5_000);
@@ -87,7 +94,7 @@ describe.each(Object.entries(forms))('an effect %s', (_, formOf) => {
   async function endedApart(
     end: (ctx: NodeContext, calls: number) => unknown,
     options?: Options,
-    limits?: { readonly inlineBytes?: number },
+    bounds?: { readonly inlineBytes?: number },
   ): Promise<TwoProcesses & { readonly result: RunResult; readonly calls: number; readonly keys: readonly string[] }> {
     let calls = 0;
     const keys: string[] = [];
@@ -99,7 +106,7 @@ describe.each(Object.entries(forms))('an effect %s', (_, formOf) => {
       await new Promise<void>((resolve) => processes.clock.setTimer(1_000, resolve));
       return end(ctx, calls);
     };
-    const processes = twoProcesses(formOf(work, options), limits);
+    const processes = twoProcesses(formOf(work, options), bounds);
     const handle = await processes.first.start(formOf(work, options), {}, { runId: 'r' });
     handle.result().catch(() => {});
     const result = await processes.takeOver();

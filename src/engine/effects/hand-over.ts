@@ -5,15 +5,18 @@
 import { isStoreAway } from '../../errors.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import type { MessageRow } from '../../ports/store.ts';
-import { decodeJson, encodeValue } from '../../state/values/codec.ts';
+import { decodeJson } from '../../state/values/revive.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { Intent, NodeRecord, SavedOutcome, StepRecord, ToldEnd } from '../../state/tree.ts';
 import type { EffectEnd } from '../live-run/own-effects.ts';
 import { appliedOf, endedIntent, type RunCore } from '../live-run/run-core.ts';
-import { admitError, admitOutcome, offloadForm } from '../validate/admit-outcome.ts';
+import { admitError } from '../validate/admit-error.ts';
+import { admitOutcome } from '../validate/admit-outcome.ts';
+import { offloadForm } from '../validate/offload.ts';
 import { admitStep } from '../visit-records/finish-step.ts';
 import { announce, type Announced, type Effort, type EffortFields, isSameIntent } from '../visit-records/intent.ts';
-import { visitAt } from '../visit-records/list-record.ts';
-import { recordPathOf } from '../visit-records/node-record.ts';
+import { visitAt } from '../visit-records/visit-part.ts';
+import { recordPathOf } from '../visit-records/node-path.ts';
 import { savedOutcome } from '../visit-records/settle-record.ts';
 import { recordAt } from '../visit-records/step-record.ts';
 import { closeDoubt } from '../waits/open-wait.ts';
@@ -44,7 +47,7 @@ export function announceHere(core: RunCore, effort: Effort, attempt: number): An
   const { intent, before } = announced;
   core.own.announced({
     key: intent.key,
-    isRecorded: () => !isSameIntent(effort.fields()?.intent, intent),
+    isRecorded: () => !isSameIntent(effort.intent, intent),
     tell: async (end) => tell(core, effort, announced, toldOf(core, effort, before, end)),
   });
   return announced;
@@ -75,12 +78,12 @@ function outcomeOf(core: RunCore, { activation, stepKey }: Effort, returned: unk
 }
 
 async function tell(core: RunCore, effort: Effort, { intent }: Announced, told: Told): Promise<void> {
-  const { store, clock, tenant, limits } = core.env;
+  const { store, clock, tenant, bounds } = core.env;
   const { activation, stepKey: step } = effort;
   const handOver: HandOver = { node: activation.path, ...(step !== undefined && { step }), intent, told };
   const name = [intent.key, intent.attempt, intent.deadlineAt, intent.by].join(' ');
   const body = new TextEncoder().encode(encodeValue(handOver));
-  const until = Math.max(clock.now() + tellForMs, intent.deadlineAt + limits.cancelGraceMs);
+  const until = Math.max(clock.now() + tellForMs, intent.deadlineAt + bounds.cancelGraceMs);
   for (;;) {
     try {
       const run = await store.readRun(core.run);
@@ -91,7 +94,7 @@ async function tell(core: RunCore, effort: Effort, { intent }: Announced, told: 
     } catch (error) {
       if (!isStoreAway(error) || clock.now() >= until) return;
     }
-    await new Promise<void>((resolve) => clock.setTimer(limits.messagePollMs, resolve));
+    await new Promise<void>((resolve) => clock.setTimer(bounds.messagePollMs, resolve));
   }
 }
 

@@ -1,14 +1,17 @@
 /** Carries out the verdict about a step in doubt (X3). */
 import { CairnError, reasonOf } from '../../errors.ts';
 import type { Intent, StepRecord, ToldEnd } from '../../state/tree.ts';
-import { offloadValue } from '../validate/admit-outcome.ts';
+import { offloadValue } from '../validate/offload.ts';
 import { forgetDecision, type StepEffort } from '../visit-records/intent.ts';
 import { Charge } from '../live-run/attempt-scope.ts';
 import { book } from '../visit-records/account.ts';
-import { admitStep, failureOf, finishStep, recordedStep } from '../visit-records/finish-step.ts';
+import { admitStep, finishStep } from '../visit-records/finish-step.ts';
+import { failureOf } from '../visit-records/step-failure.ts';
+import { recordedStep } from '../visit-records/call-keys.ts';
 import { setStep } from '../visit-records/step-record.ts';
 import { never, type OriginalEnd, type TakenRecord, type TakenStep, type RunCore } from '../live-run/run-core.ts';
-import { type DoubtReason, leaveAtWait, doubtWait } from '../waits/wait.ts';
+import { type DoubtReason, doubtWait } from '../waits/wait.ts';
+import { leaveAtWait } from '../waits/leave-at-wait.ts';
 import { openWait } from '../waits/open-wait.ts';
 import type { DoubtedEffect } from '../visit-records/settle-record.ts';
 import { chargeOf, judge } from './judge.ts';
@@ -29,7 +32,7 @@ export async function judgeStep(
   const verdict = await judge(core, effort, activation.node.onInDoubt);
   if (!isCurrent()) return never();
   if (verdict.kind === 'run') {
-    if (verdict.isAgain === true && effort.isForgettable) countUnknown(core, effort);
+    if (verdict.isAgain === true && effort.isModelCall) countUnknown(core, effort);
     return undefined;
   }
   if (verdict.kind === 'told') return takeTold(core, effort, isCurrent, verdict.told);

@@ -19,13 +19,15 @@ import type { Activation } from '../live-run/loop.ts';
 import { holdTimer } from '../live-run/timers.ts';
 import { doubtDecision, openRecord } from '../visit-records/node-record.ts';
 import { CairnError } from '../../errors.ts';
-import { encodeValue } from '../../state/values/codec.ts';
-import { admitOutcome, type AdmittedOutcome, asError } from '../validate/admit-outcome.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { admitOutcome, type AdmittedOutcome } from '../validate/admit-outcome.ts';
+import { asError } from '../validate/admit-error.ts';
 import { admitSaved } from '../validate/admit-saved.ts';
-import { failureOf } from '../visit-records/finish-step.ts';
+import { failureOf } from '../visit-records/step-failure.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
-import { type DoubtReason, notifyWaiting, doubtWait } from '../waits/wait.ts';
+import { type DoubtReason, doubtWait } from '../waits/wait.ts';
+import { notifyWaiting } from '../waits/leave-at-wait.ts';
 import { openWait } from '../waits/open-wait.ts';
 
 /** The verdict about an effort in doubt. */
@@ -119,12 +121,12 @@ export function resultByPerson(effort: Effort): unknown {
  */
 async function ownerGone(core: RunCore, effort: Effort, intent: Intent): Promise<boolean> {
   const { activation } = effort;
-  const { clock, ids, effectsInFlight, limits } = core.env;
+  const { clock, ids, effectsInFlight, bounds } = core.env;
   const isOwn = intent.by === ids.workerId;
   const isOwnerDead = (): boolean | undefined => (intent.by === undefined ? undefined : ids.isWorkerDead(intent.by));
   const isGone = (): boolean => (isOwn ? !effectsInFlight.has(intent.key) : isOwnerDead() === true);
   // At its deadline the effect's signal is aborted, and it has a grace period to stop.
-  const overInMs = intent.deadlineAt - core.clockSetBackMs - clock.now() + limits.cancelGraceMs;
+  const overInMs = intent.deadlineAt - core.clockSetBackMs - clock.now() + bounds.cancelGraceMs;
   const since = clock.monotonic();
   const isTold = (): boolean => {
     const { told, intent: now } = effort.fields() ?? {};
@@ -147,7 +149,7 @@ async function ownerGone(core: RunCore, effort: Effort, intent: Intent): Promise
     // It may be over long before its deadline: an effect that still runs in this process, in an attempt that is over, may end, and a
     // process that is known to be alive may die.
     const endsUnseen = isOwn || isOwnerDead() === false;
-    const delayMs = endsUnseen ? Math.min(remainingMs, limits.messagePollMs) : remainingMs;
+    const delayMs = endsUnseen ? Math.min(remainingMs, bounds.messagePollMs) : remainingMs;
     await new Promise<void>((resolve) => {
       const cancel = holdTimer(core, delayMs, resolve);
       core.whenTold.set(intent.key, () => {

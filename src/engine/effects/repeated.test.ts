@@ -191,7 +191,7 @@ test('P2 Q2 a call that is made again since its answer was lost is counted among
       'g',
       [
         node('ask', 'read', (ctx) =>
-          ctx.step('model', { effect: 'external', idempotent: true, forgettable: true }, (step) => {
+          ctx.step('model', { effect: 'external', idempotent: true, isModelCall: true }, (step) => {
             step.spend({ tokens: 5 });
             return effect();
           }),

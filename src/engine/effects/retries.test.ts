@@ -1,7 +1,7 @@
 /** Retries and timeouts of nodes and steps (E6, X3). */
 import { describe, expect, test } from 'vitest';
 import { type EffectClass, type NodeContext, NodeFailure, outcome } from '../../graph/contracts/node-contract.ts';
-import type { RetryFailure, RetryPolicy } from '../../graph/contracts/contracts.ts';
+import type { RetryFailure, RetryPolicy } from '../../graph/contracts/retry-policy.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { factsOf, retryDelayMs } from './retry.ts';

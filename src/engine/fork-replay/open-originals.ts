@@ -2,7 +2,7 @@
  * Effects that an original started after the fork point and whose end it has not recorded. They are in doubt in the fork too (X2.4, X3).
  */
 import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
-import { keySeedOf } from '../../history/stored/stored-meta.ts';
+import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
@@ -75,7 +75,7 @@ async function isChanged(
   original: RunRow,
   isPatched: boolean | undefined,
 ): Promise<boolean> {
-  if (core.root.rerunPure === true || isPatched === true) return true;
+  if ((core.root.rerunPure ?? false) !== false || isPatched === true) return true;
   const between = ancestors.slice(0, ancestors.indexOf(original));
   const forks = isPatched === undefined ? [core.run, ...between] : between;
   for (const fork of forks) {

@@ -1,6 +1,7 @@
 /** What a fork's ancestors recorded after its fork point, by place and in recorded order (X2). */
-import { setOwn } from '../../state/values/values.ts';
-import type { SavedOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
+import { setOwn } from '../../state/values/plain-object.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
+import type { DrawnKind, DrawnValue, SavedOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import type { HistoryEntry } from '../../history/load/lineage.ts';
 import { decodeCheckpoint, resolveValues } from '../../history/stored/checkpoint.ts';
@@ -9,22 +10,22 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Activation } from '../live-run/loop.ts';
 import type { Recorded, EngineEnvironment, RunCore } from '../live-run/run-core.ts';
-import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../visit-records/node-record.ts';
-import { placeIn, placeOf } from '../visit-records/list-record.ts';
+import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../visit-records/node-path.ts';
+import { placeIn, placeOf } from '../visit-records/visit-part.ts';
 
 // What the ops of a checkpoint tell about the outcomes in it (X2).
 
 export type Op = readonly [kind: string, path: readonly string[], value?: unknown];
 
 /** The values that were set at a place as a whole, in order. */
-export function setsOf(ops: readonly Op[], at: readonly string[]): readonly unknown[] {
+function setsOf(ops: readonly Op[], at: readonly string[]): readonly unknown[] {
   return ops
     .filter(([kind, path]) => kind === 's' && path.length === at.length && startsWith(path, at))
     .map(([, , value]) => value);
 }
 
 /** Whether a record is that of a visit's end. */
-export function isSettled({ status, visits = 1 }: NodeRecord, visit: number): boolean {
+function isSettled({ status, visits = 1 }: NodeRecord, visit: number): boolean {
   return status !== 'started' && status !== 'waiting' && visits === visit;
 }
 
@@ -33,7 +34,7 @@ function startsWith(path: readonly string[], prefix: readonly string[]): boolean
 }
 
 /** The updates contained in a delta of plain sets and appends. */
-export function updatesOf(ops: readonly Op[], frame: readonly string[]): SavedOutcome['updates'] {
+function updatesOf(ops: readonly Op[], frame: readonly string[]): SavedOutcome['updates'] {
   const updates: Record<string, Record<string, unknown>> = {};
   const prefix = [...frame, 'channels'];
   for (const [kind, path, value] of ops) {
@@ -47,6 +48,21 @@ export function updatesOf(ops: readonly Op[], frame: readonly string[]): SavedOu
     setOwn(target, keys.at(-1) as string, value);
   }
   return Object.keys(updates).length === 0 ? undefined : updates;
+}
+
+/** Values that a visit drew, by kind. */
+type Drawn = Partial<Record<DrawnKind, DrawnValue[]>>;
+
+/** Adds the values that a checkpoint's ops say were drawn, by the place of the node's record. */
+function gatherDrawn(drawing: Map<string, Drawn>, ops: readonly Op[]): void {
+  for (const [kind, path, value] of ops) {
+    if (path.at(-2) !== 'drawn' || (kind !== 's' && kind !== 'a')) continue;
+    const key = pathKeyOf(path.slice(0, -2));
+    const drawn = drawing.get(key) ?? {};
+    const name = path.at(-1) as DrawnKind;
+    drawn[name] = [...(kind === 'a' ? (drawn[name] ?? []) : []), ...(value as readonly DrawnValue[])];
+    drawing.set(key, drawn);
+  }
 }
 
 /** An outcome as its node gave it, and the record of its visit. */
@@ -66,6 +82,10 @@ export class RecordedOutcomes {
   /** Effects announced after the fork point whose end is not recorded, by place. */
   readonly #announced = new Map<string, Recorded>();
   readonly #paths = new Set<string>();
+  /** Nodes that made calls. */
+  readonly #callers = new Set<string>();
+  /** What visits drew, by place. */
+  readonly #drawn = new Map<string, Drawn>();
   readonly #reads = new Map<string, readonly (readonly string[])[]>();
   readonly #states = new Map<string, Promise<RunTree>>();
   /** The head up to which each ancestor was read, by run id. */
@@ -134,16 +154,25 @@ export class RecordedOutcomes {
   ): Promise<void> {
     this.#heads.set(ancestor.runId, head);
     const ended = new Map<string, Recorded[]>();
+    // What four eyes decided there is decided anew here, where somebody else has made the fork (W8).
+    const decided = new Set<string>();
+    const drawing = new Map<string, Drawn>();
     for await (const { checkpoint } of this.#readable(ancestor, after, head)) {
+      gatherDrawn(drawing, checkpoint.ops as readonly Op[]);
       const nths = new Map<string, number>();
       for (const [index, part] of checkpoint.change.entries()) {
         const { kind, node, step } = part;
         if (node === undefined || !counts(node, checkpoint.seq)) continue;
+        this.#noteCaller(node, step);
+        if (kind === 'settle') this.#noteDrawn(drawing, node, part);
         const place = placeOf(node, part, step);
         this.#noteAnnounced({ run: ancestor, seq: checkpoint.seq, nth: 0, index, part }, place);
         const isOfNode = kind === 'settle' || kind === 'replay';
         if (!isOfNode && (step === undefined || (kind !== 'step' && kind !== 'answer'))) continue;
         if (isOfNode) this.#paths.add(pathKeyOf(node));
+        if (part.fourEyes === true)
+          for (const [length] of node.entries()) decided.add(pathKeyOf(node.slice(0, length + 1)));
+        if (part.fourEyes === true || (isOfNode && decided.delete(pathKeyOf(node)))) continue;
         const key = isOfNode ? pathKeyOf(node) : stepKeyOf(node, step as string);
         const nth = nths.get(key) ?? 0;
         nths.set(key, nth + 1);
@@ -151,6 +180,30 @@ export class RecordedOutcomes {
       }
     }
     for (const [place, list] of ended) this.#add(place, list);
+  }
+
+  #noteCaller(node: readonly string[], step: string | undefined): void {
+    if (step !== undefined) this.#callers.add(pathKeyOf(node));
+    for (let length = 1; length < node.length; length += 1) this.#callers.add(pathKeyOf(node.slice(0, length)));
+  }
+
+  /** What was drawn until a visit settled is what it drew. */
+  #noteDrawn(drawing: Map<string, Drawn>, node: readonly string[], part: ChangePart): void {
+    const key = pathKeyOf(recordPathOf(node));
+    const drawn = drawing.get(key);
+    if (drawn === undefined) return;
+    drawing.delete(key);
+    this.#drawn.set(placeOf(node, part), drawn);
+  }
+
+  /** Whether a node made calls in an ancestor. */
+  madeCalls(path: readonly string[]): boolean {
+    return this.#callers.has(pathKeyOf(path));
+  }
+
+  /** What a visit drew in an ancestor. */
+  drawnBy(activation: Activation): Drawn | undefined {
+    return this.#drawn.get(placeIn(activation));
   }
 
   #noteAnnounced(recorded: Recorded, place: string): void {
@@ -241,7 +294,8 @@ export class RecordedOutcomes {
     const path = recorded.part.node as readonly string[];
     const visit = recorded.part.visit ?? 1;
     const record = setsOf(ops, recordPathOf(path)).findLast((value) => isSettled(value as NodeRecord, visit)) as
-      NodeRecord | undefined;
+      | NodeRecord
+      | undefined;
     // An outcome recorded together with its steps was written field by field; its steps are taken over one by one instead.
     if (record === undefined) return undefined;
     const updates =

@@ -4,11 +4,13 @@
  * an effect that may have happened there and is in doubt here (X3). Child runs, lists and recorded events are not taken over: the function
  * that made them runs again, finds its calls here, and makes them anew.
  */
-import { pathKeyOf, stepKeyOf, openRecord } from '../visit-records/node-record.ts';
+import { pathKeyOf, stepKeyOf } from '../visit-records/node-path.ts';
+import { openRecord } from '../visit-records/node-record.ts';
 import { bookSpared, costOf } from '../visit-records/account.ts';
 import {
   type Due,
   type Recorded,
+  type RecordedEnd,
   type TakenRecord,
   isEffect,
   type Offer,
@@ -19,9 +21,9 @@ import {
 } from '../live-run/run-core.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import { keySeedOf } from '../../history/stored/stored-meta.ts';
+import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
+import type { DrawnKind, DrawnValue, Intent, NodeRecord, NoEffects, StepRecord, WaitRecord } from '../../state/tree.ts';
 import { admitSaved } from '../validate/admit-saved.ts';
 import { NodeEffort } from '../visit-records/intent.ts';
 import type { Activation } from '../live-run/loop.ts';
@@ -34,22 +36,22 @@ import { RecordedOrder, type PendingTake, RecordedOutcomes, type ReadOutcome } f
 // Records which ancestors' records a fork has taken over. Each is taken over once, and earlier ones not any more, also after a crash (X2).
 
 /** Key in `replayed` for the end of something. */
-export function endKeyOf({ activation: { path }, stepKey }: Pick<Due, 'activation' | 'stepKey'>): string {
+function endKeyOf({ activation: { path }, stepKey }: Pick<Due, 'activation' | 'stepKey'>): string {
   return stepKey === undefined ? pathKeyOf(path) : stepKeyOf(path, stepKey);
 }
 
 /**
  * Key in `replayed` for an announcement. It has its own key because it may be in the same checkpoint as the outcome of the visit before.
  */
-export function intentKeyOf(due: Pick<Due, 'activation' | 'stepKey'>): string {
+function intentKeyOf(due: Pick<Due, 'activation' | 'stepKey'>): string {
   return `intent ${endKeyOf(due)}`;
 }
 
-export function takenRecordOf({ run, seq, nth }: Recorded): TakenRecord {
+function takenRecordOf({ run, seq, nth }: Recorded): TakenRecord {
   return nth === 0 ? [run.runId, seq] : [run.runId, seq, nth];
 }
 
-export function isTaken({ run, seq, nth }: Recorded, last: TakenRecord | undefined): boolean {
+function isTaken({ run, seq, nth }: Recorded, last: TakenRecord | undefined): boolean {
   if (run.runId !== last?.[0]) return false;
   return seq < last[1] || (seq === last[1] && nth <= (last[2] ?? 0));
 }
@@ -94,7 +96,7 @@ export class ReplaySource implements RecordedPast {
 
   callsOf(activation: Activation): readonly string[] {
     const isReused = ({ effect = 'pure' }: Recorded['part']): boolean =>
-      effect !== 'read' && (effect !== 'pure' || this.#core.root.rerunPure !== true);
+      effect !== 'read' && (effect !== 'pure' || !this.rerunsPure(activation));
     const ended = this.#outcomes.stepsOf(activation).filter(({ part }) => isSuccess(part) && isReused(part));
     return [...new Set(ended.map(({ part }) => part.step ?? ''))];
   }
@@ -112,25 +114,88 @@ export class ReplaySource implements RecordedPast {
   }
 
   offer(due: Due, what: 'any' | 'announced'): Offer | undefined {
+    if (this.#core.root.noEffects !== undefined) {
+      const recorded = this.#runsAnew(due) ? undefined : this.#ended(due);
+      return recorded && { recorded };
+    }
     if (what === 'any' && this.#runsAnew(due)) return undefined;
     const recorded = (what === 'any' ? this.#ended(due) : undefined) ?? this.#announced(due);
     return recorded === undefined ? (what === 'any' ? this.#unread(due) : undefined) : { recorded };
   }
 
   /** A node that asks is run again under other code: its function tells whether it asks the same, and takes the answer then (W1.4). */
-  #runsAnew({ effect, stepKey }: Due): boolean {
-    if (effect === 'read') return true;
-    return this.#core.root.rerunPure === true && (effect === 'pure' || (effect === 'human' && stepKey === undefined));
+  #runsAnew(due: Due): boolean {
+    const { effect, stepKey, activation } = due;
+    const { noEffects } = this.#core.root;
+    if (noEffects?.upTo !== undefined && this.#isBefore(due, noEffects.upTo)) return false;
+    if (noEffects !== undefined && this.#isJudgedInside(due, noEffects)) return true;
+    if (effect === 'read') return noEffects === undefined;
+    return (effect === 'pure' || (effect === 'human' && stepKey === undefined)) && this.rerunsPure(activation);
+  }
+
+  /** In a fork that cannot act: whether what it does is not taken as a whole, since a change may be inside, or models are asked anew. */
+  #isJudgedInside({ stepKey, activation, isModelCall }: Due, { undeclared, resample }: NoEffects): boolean {
+    if (isModelCall === true) return resample === true;
+    if (stepKey !== undefined) return false;
+    const { node, path } = activation;
+    if (node.isDeclared === false && undeclared !== 'run') return false;
+    return node.subgraph !== undefined || node.implementation.isComposed === true || this.madeCalls(path);
+  }
+
+  #isBefore(due: Due, [seq, index]: NonNullable<NoEffects['upTo']>): boolean {
+    const recorded = this.#ended(due);
+    return recorded !== undefined && (recorded.seq < seq || (recorded.seq === seq && recorded.index < index));
+  }
+
+  madeCalls(path: readonly string[]): boolean {
+    return this.#outcomes.madeCalls(path);
+  }
+
+  drawnBy(activation: Activation, kind: DrawnKind): readonly DrawnValue[] {
+    return this.#outcomes.drawnBy(activation)?.[kind] ?? [];
+  }
+
+  endOfWait(
+    activation: Activation,
+    { step: stepKey = '' }: WaitRecord,
+    asked: string | undefined,
+    exceptBy: string,
+  ): RecordedEnd | undefined {
+    const place = endKeyOf({ activation, stepKey });
+    const last = this.#core.root.replayed?.[place];
+    const recorded = this.#outcomes
+      .of(activation, stepKey)
+      .find((one) => !isTaken(one, last) && one.part.by !== exceptBy && (one.part.asked ?? asked) === asked);
+    if (recorded === undefined) return undefined;
+    const from = takenRecordOf(recorded);
+    return {
+      seq: recorded.seq,
+      index: recorded.index,
+      read: () => this.#outcomes.readStep(recorded),
+      note: () => this.#core.draft.set(['replayed', place], from, JSON.stringify(from)),
+    };
+  }
+
+  rerunsPure({ path }: Activation): boolean {
+    const { rerunPure = false, noEffects } = this.#core.root;
+    if (noEffects?.rerun?.includes(path.join('/')) === true) return true;
+    return typeof rerunPure === 'boolean' ? rerunPure : rerunPure.includes(path[0] ?? '');
   }
 
   /** The first record with equal input that was not taken over yet: one of success if there is any; for an effect, also one of failure. */
-  #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'questionHash'>): Recorded | undefined {
+  #ended(
+    due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'questionHashes'>,
+  ): Recorded | undefined {
     const { activation, stepKey } = due;
     const last = this.#core.root.replayed?.[endKeyOf(due)];
     const candidates = this.#outcomes
       .of(activation, stepKey)
       .filter((recorded) => !isTaken(recorded, last) && this.#hasEqualInput(due, recorded));
-    return candidates.find(({ part }) => isSuccess(part)) ?? (isEffect(due) ? candidates[0] : undefined);
+    const success = candidates.find(({ part }) => isSuccess(part));
+    // Where nothing may act, a recorded failure is an end like any other.
+    if (this.#core.root.noEffects !== undefined)
+      return success ?? candidates.find(({ part }) => part.status !== 'cancelled');
+    return success ?? (isEffect(due) ? candidates[0] : undefined);
   }
 
   /** The original's announcement of an effect whose end is not recorded. */
@@ -153,12 +218,12 @@ export class ReplaySource implements RecordedPast {
    * known.
    */
   #hasEqualInput(
-    due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'questionHash'>,
+    due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'questionHashes'>,
     recorded: Recorded,
   ): boolean {
-    const { activation, stepKey, effect, ownInputHash, questionHash } = due;
+    const { activation, stepKey, effect, ownInputHash, questionHashes = [] } = due;
     const { part } = recorded;
-    if (questionHash !== undefined && part.asked !== undefined && questionHash !== part.asked) return false;
+    if (questionHashes.length > 0 && part.asked !== undefined && !questionHashes.includes(part.asked)) return false;
     if (stepKey === undefined) return part.hash === hashWith(activation, part.reads);
     if (ownInputHash !== undefined) return part.hash === ownInputHash;
     const settled = this.#endOf(activation, recorded);
@@ -227,7 +292,8 @@ export class ReplaySource implements RecordedPast {
     const { run, seq, part } = recorded;
     const place = endKeyOf({ activation, stepKey: undefined });
     const note = (): void => this.#note(activation, undefined, record, place, takenRecordOf(recorded));
-    if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined)) {
+    const isEnd = record.fired !== undefined || this.#core.root.noEffects !== undefined;
+    if (record.status === 'cancelled' || (record.status === 'failed' && !isEnd)) {
       note();
       return this.#doubt(activation, run, record);
     }
@@ -269,9 +335,10 @@ export class ReplaySource implements RecordedPast {
       return open && { place: intentKeyOf(due), from, step: open };
     }
     const ended = await this.#outcomes.readStep(recorded);
-    if (ended === undefined || (ended.status === 'failed' && !isEffect(due))) return undefined;
+    const takesFailures = this.#core.root.noEffects !== undefined;
+    if (ended === undefined || (ended.status === 'failed' && !isEffect(due) && !takesFailures)) return undefined;
     const reads = this.#readsOf(due.activation, recorded);
-    if (ended.status === 'done') return { place: endKeyOf(due), from, step: ended, reads };
+    if (ended.status === 'done' || takesFailures) return { place: endKeyOf(due), from, step: ended, reads };
     const { error: _, ...there } = ended;
     const step: StepRecord = { ...there, status: 'started', intent: intentFrom(due, recorded.run, ended) };
     return { place: endKeyOf(due), from, step, reads };

@@ -3,20 +3,27 @@ import type { RunKey } from '../../ports/store.ts';
 import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
 import { unstoredPart } from '../../state/secrecy/store-rules.ts';
-import { encodeValue, maskedText } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { maskedText } from '../../state/values/admit.ts';
 import { readPath, setPath } from '../../state/values/diff.ts';
-import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
+import type { FrameTree, NodeRecord, RunTree, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
-import type { ForkOptions, Patch } from '../api.ts';
-import { admitExternal, checkAnswer, readAnswer, takeFiles } from '../validate/admit-input.ts';
-import { storedForm } from '../validate/admit-outcome.ts';
-import { pathKeyOf, recordPathOf } from '../visit-records/node-record.ts';
-import { takeBudgetAnswer } from '../visit-records/account.ts';
+import type { Acting, ForkOptions, Patch } from '../api.ts';
+import { admitExternal, takeFiles } from '../validate/admit-input.ts';
+import { checkAnswer } from '../validate/check-answer.ts';
+import { readAnswer } from '../validate/read-answer.ts';
+import { storedForm } from '../validate/offload.ts';
+import { pathKeyOf, recordPathOf } from '../visit-records/node-path.ts';
+import { takeBudgetAnswer } from '../visit-records/budget.ts';
+import { visitAt } from '../visit-records/visit-part.ts';
+import { actorIn } from '../validate/whose-answer.ts';
+import { refuseInFork } from './bound-outputs.ts';
 import { recordIn } from '../visit-records/step-record.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 
 /** Who answers, and how texts are interpreted. */
-type AnswerForm = Pick<ForkOptions, 'by' | 'readsTexts'>;
+type AnswerForm = Acting & Pick<ForkOptions, 'readsTexts'>;
 
 /** Whether a patch replaces a whole channel, so that the present state need not be known. */
 export function isWholeChannel({ path, isRemoved }: Patch): boolean {
@@ -132,28 +139,52 @@ export class ForkPatches {
     this.#state.set(['waits', waitId], wait);
   }
 
-  /** Closes an open wait with an answer. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
-  async answer(
-    runId: string,
-    waitId: string,
-    answer: unknown,
-    { by = 'person', readsTexts }: AnswerForm,
-  ): Promise<void> {
+  /**
+   * Closes an open wait with an answer. @returns the part of the change that reports it
+   * @throws WAIT_NOT_FOUND it is not open here; ANSWER_INVALID; ANSWER_RESERVED it is somebody else's (W8)
+   */
+  async answer(runId: string, waitId: string, answer: unknown, form: AnswerForm): Promise<ChangePart> {
     const { root } = this.#state;
+    const { by = 'person', readsTexts } = form;
     const wait = root.waits[waitId];
     if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
+    refuseInFork(runId, wait, form);
     const meant = readsTexts === true && typeof answer === 'string' ? readAnswer(wait, answer) : answer;
     const admitted = admitExternal(this.#env, meant, ['answer'], 'the answer').value;
     await takeFiles(this.#env, admitted, 'the answer');
     const value = checkAnswer(wait, admitted);
+    const part = this.#partOf(wait, waitId, { ...actorIn(form), by });
     this.#state.delete(['waits', waitId]);
-    if (wait.budget !== undefined) return takeBudgetAnswer(this.#state, wait, value);
+    if (wait.budget !== undefined) {
+      takeBudgetAnswer(this.#state, wait, value);
+      return part;
+    }
     const nodeAt = recordPathOf(wait.node);
     const at = wait.step === undefined ? nodeAt : [...nodeAt, 'steps', wait.step];
-    if (wait.kind === 'doubt') return this.#setLarge([...at, 'decision'], value);
+    if (wait.kind === 'doubt') {
+      await this.#setLarge([...at, 'decision'], value);
+      return part;
+    }
     const { wait: _, ...open } = readPath(root, at) as StepRecord;
     const step: StepRecord = { ...open, status: 'done', output: value, by, at: this.#env.clock.now() };
     this.#state.set(at, step, encodeValue({ ...step, output: await storedForm(this.#env, this.#fork, value) }));
+    return part;
+  }
+
+  #partOf({ kind, node, step, budget }: WaitRecord, wait: string, who: Acting): ChangePart {
+    const { hash, asked } = (step === undefined ? undefined : recordIn(this.#state.root, node)?.steps?.[step]) ?? {};
+    const { visit, outer } = budget ?? visitAt(this.#state.root, node);
+    return {
+      kind: 'answer',
+      node,
+      wait,
+      ...who,
+      ...(visit !== undefined && { visit }),
+      ...(outer !== undefined && { outer }),
+      ...(step !== undefined && kind !== 'doubt' && { step }),
+      ...(hash !== undefined && { hash }),
+      ...(asked !== undefined && { asked }),
+    };
   }
 }
 

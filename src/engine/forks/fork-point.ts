@@ -4,7 +4,7 @@ import { loadState, readHistory } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { refuseSeveral, waitsNamed } from '../validate/find-wait.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
-import { ofLastVisit, readAnswered, type MeantWait } from '../commands/answer.ts';
+import { ofLastVisit, readAnswered, type MeantWait } from '../commands/answered.ts';
 import { formatPath } from '../../history/read/state-path.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { ForkOptions, Patch } from '../api.ts';
@@ -66,9 +66,11 @@ export async function findForkPoint(
   stores: Stores,
   run: RunRow,
   seq: number,
-  { set = [], answers = {} }: Pick<ForkOptions, 'set' | 'answers'>,
+  { set = [], answers: given = {}, effects }: Pick<ForkOptions, 'set' | 'answers' | 'effects'>,
 ): Promise<ForkPoint> {
   if (!isSeqOf(run, seq)) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
+  // A fork that cannot act keeps them for when it asks (X7).
+  const answers = effects === 'refuse' ? {} : given;
   const nodes = set.filter(isOfOutput).map(({ path }) => path[1]);
   const names = Object.keys(answers);
   const meant = names.length === 0 ? new Map<string, MeantWait>() : await findAnswered(stores, run, seq, names);

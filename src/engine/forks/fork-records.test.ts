@@ -5,7 +5,7 @@ import { functionCondition } from '../../graph/condition.ts';
 import type { EdgeDefinition, GraphDefinition } from '../../graph/graph.ts';
 import { NodeFailure, outcome, stepsOutput } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
-import { viewState } from '../../history/read/whole-checkpoint.ts';
+import { viewState } from '../../history/read/checkpoint-view.ts';
 import type { Engine } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { killableEngine, killedInEffect, settleDown } from '../../../test/dying-engine.ts';

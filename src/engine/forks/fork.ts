@@ -5,27 +5,35 @@
 import { CairnError } from '../../errors.ts';
 import { decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
-import { birthOf, makeKeySeed, metaOf, type StoredMeta } from '../../history/stored/stored-meta.ts';
-import { checkNewRunId } from '../../history/stored/run-ids.ts';
-import { openWaitRows } from '../../history/stored/messages.ts';
+import { birthOf, makeKeySeed } from '../../history/stored/key-seed.ts';
+import { metaOf, type StoredMeta } from '../../history/stored/stored-meta.ts';
+import { checkNewRunId, neverDue } from '../../history/stored/run-ids.ts';
+import { openWaitRows } from '../../history/stored/wait-row.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { partitions, type StateView } from '../../graph/contracts/node-contract.ts';
 import { formatPath } from '../../history/read/state-path.ts';
-import { viewValues } from '../../history/read/whole-checkpoint.ts';
+import { viewValues } from '../../history/read/checkpoint-view.ts';
 import { suppliedFault } from '../validate/supplied-fault.ts';
 import { openFailedNodes } from '../visit-records/failed-nodes.ts';
 import { noteContinued } from '../visit-records/continued-visits.ts';
-import { pathKeyOf } from '../visit-records/node-record.ts';
+import { pathKeyOf } from '../visit-records/node-path.ts';
+import { codeOf } from '../../ports/graph-code.ts';
+import type { Schedule } from '../../ports/schedule.ts';
 import type { Admission, RunKey, RunRow, WaitRow } from '../../ports/store.ts';
-import { encodeValue } from '../../state/values/codec.ts';
-import type { RunTree } from '../../state/tree.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { followUpOf, type NoEffects, type RunTree } from '../../state/tree.ts';
+import { forgetFollowUp } from '../live-run/run-ending.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
-import { checkId, storedForm } from '../validate/admit-outcome.ts';
+import { checkId } from '../validate/check-id.ts';
+import { storedForm } from '../validate/offload.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
 import { findForkPoint, isOfOutput, isSeqOf } from './fork-point.ts';
 import { admitPatch, ForkPatches, isWholeChannel } from './fork-patches.ts';
-import { applyGraphChange, hasOtherCode, savedStructure } from '../commands/graph-change.ts';
+import { applyGraphChange, recodedNodes, rerunsOf, savedStructure } from '../commands/graph-change.ts';
 import { checkPatchedInput } from '../validate/new-frame.ts';
+import { actorIn } from '../validate/whose-answer.ts';
+import { refuseBoundOutputs } from './bound-outputs.ts';
 import { pendingOf } from '../live-run/committer.ts';
 import type { EngineEnvironment } from '../live-run/run-core.ts';
 
@@ -38,6 +46,8 @@ export interface DraftFork<State extends TreeWriter> {
   readonly state: State;
   /** The differences between its graph and the original's. */
   readonly differences: readonly unknown[];
+  /** The answers that are given with it. */
+  readonly answered: readonly ChangePart[];
 }
 
 const encoder = new TextEncoder();
@@ -46,7 +56,7 @@ const encoder = new TextEncoder();
 export type FindGraph = () => Promise<Graph | undefined>;
 
 /**
- * Makes a fork. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, INPUT_INVALID, STATE_UNKNOWN_CHANNEL,
+ * Makes a fork. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, ANSWER_RESERVED, INPUT_INVALID, STATE_UNKNOWN_CHANNEL,
  * RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under that graph
  */
 export async function forkRun(
@@ -56,11 +66,11 @@ export async function forkRun(
   options: ForkOptions,
   findGraph: FindGraph,
 ): Promise<CheckpointRef> {
-  const { store, clock, ids, tenant, limits } = env;
+  const { store, clock, ids, tenant, bounds } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
-  checkId('run id', runId, limits.idBytes);
+  checkId('run id', runId, bounds.idBytes);
   if (options.runId !== undefined) checkNewRunId(runId, options.origin);
-  const { from, checksum, ops, waits, pending, graphHash, differences } =
+  const { from, checksum, ops, waits, pending, graphHash, differences, answered } =
     (await quickFork(env, run, seq, options, { tenant, runId })) ??
     (await fullFork(env, run, seq, options, findGraph, { tenant, runId }));
   const owner = await readOwner(store, run, from);
@@ -75,9 +85,10 @@ export async function forkRun(
     {
       kind: 'fork',
       from: { runId: owner.runId, seq: from },
-      ...(options.answers === undefined || options.by === undefined ? {} : { by: options.by }),
+      ...actorIn(options),
       ...(Object.keys(detail).length === 0 ? {} : { detail }),
     },
+    ...answered,
   ]);
   const first = encodeCheckpoint({ runKey: key, seq: from + 1 }, checksum, at, change, ops, undefined, pending);
   const keySeed = await makeKeySeed(store, tenant, runId, birthOf(ids, at));
@@ -87,22 +98,70 @@ export async function forkRun(
     key,
     graphId: options.graph?.id ?? run.graphId,
     graphHash,
+    ...codeOfFork(run, graphHash, options.graph),
     status: 'paused',
     meta: encoder.encode(JSON.stringify({ ...metaOfFork(run, options), keySeed })),
     parent: { runId: owner.runId, seq: from },
     checkpoint: { seq: from + 1, at, ...first },
     waits,
-    ...labelsOf(run),
+    // What is found by a label is what happened.
+    ...(options.origin !== 'experiment' && labelsOf(run)),
+    ...limitsOf(run),
+    ...(cannotAct(run, options) && { schedule: never }),
     durability: 'power',
   });
   if (!reply.created) throw new CairnError('RUN_EXISTS', { runId, difference: 'history' });
   return { runId, seq: from + 1 };
 }
 
-/** What a fork's row keeps beside it: the original's, but for its origin, which is the fork's own. */
-function metaOfFork(run: RunRow, { origin }: ForkOptions): StoredMeta {
-  const { origin: _, ...meta } = metaOf(run);
-  return { ...meta, ...(origin !== undefined && { origin }) };
+/** A fork is under the limits of its original. */
+function limitsOf({ schedule: { queue, key, priority } }: RunRow): Pick<Admission, 'schedule'> {
+  return key === undefined ? {} : { schedule: { queue, key, priority } };
+}
+
+/**
+ * What a fork's row keeps beside it: the original's, but for its origin, which is the fork's own. Who made it counts as one who started it.
+ */
+function metaOfFork(run: RunRow, { origin, by }: ForkOptions): StoredMeta {
+  const { origin: _, startedBy = [], ...meta } = metaOf(run);
+  const starters = by === undefined ? startedBy : [...new Set([...startedBy, by])];
+  return {
+    ...meta,
+    ...(origin !== undefined && { origin }),
+    ...(starters.length > 0 && { startedBy: starters }),
+  };
+}
+
+/** A fork under no other graph is for the same code as its original. */
+function codeOfFork(run: RunRow, graphHash: string, graph: Graph | undefined): Pick<Admission, 'code'> {
+  if (graph !== undefined) return graph.version === undefined ? {} : { code: codeOf(graph) };
+  return run.code === undefined || graphHash !== run.graphHash ? {} : { code: run.code };
+}
+
+/** No worker takes up what is due at the end of time; who resumes it does not ask when it is due (X7). */
+const never: Schedule = { dueAt: neverDue };
+
+/** Whether a fork cannot act: it was asked for, or what it is forked from cannot. */
+function cannotAct(run: RunRow, { effects }: ForkOptions): boolean {
+  return effects === 'refuse' || run.schedule.dueAt === never.dueAt;
+}
+
+/** How the fork goes on. */
+function setRules(state: TreeWriter, options: ForkOptions): void {
+  if (options.rerunPure === true) state.set(['rerunPure'], true);
+  const before = state.root.noEffects;
+  if (options.effects !== 'refuse' && before === undefined) return;
+  const { reads, undeclared, resample, rerun, upTo, answers } = options;
+  const rules: NoEffects = {
+    ...before,
+    ...(reads !== undefined && { reads }),
+    ...(undeclared !== undefined && { undeclared }),
+    ...(resample === true && { resample }),
+    ...(rerun !== undefined && { rerun }),
+    ...(upTo !== undefined && { upTo }),
+    ...(options.effects === 'refuse' && answers !== undefined && { answers }),
+  };
+  state.set(['noEffects'], rules, encodeValue(rules));
 }
 
 /** A fork is found by the labels of the run that it was forked from. */
@@ -120,6 +179,8 @@ interface NewFork {
   readonly pending: number;
   readonly graphHash: string;
   readonly differences: readonly unknown[];
+  /** The answers that were given with it. */
+  readonly answered: readonly ChangePart[];
 }
 
 async function fullFork(
@@ -130,7 +191,7 @@ async function fullFork(
   findGraph: FindGraph,
   fork: RunKey,
 ): Promise<NewFork> {
-  const { from, loaded, state, differences } = await draftFork(
+  const { from, loaded, state, differences, answered } = await draftFork(
     env,
     run,
     seq,
@@ -149,6 +210,7 @@ async function fullFork(
     pending: pendingOf(root),
     graphHash: root.graphHash,
     differences,
+    answered,
   };
 }
 
@@ -161,7 +223,11 @@ async function quickFork(
   fork: RunKey,
 ): Promise<NewFork | undefined> {
   const patches = options.set ?? [];
-  const isPlain = patches.every(isWholeChannel) && options.answers === undefined && options.graph === undefined;
+  const isPlain =
+    patches.every(isWholeChannel) &&
+    options.answers === undefined &&
+    options.graph === undefined &&
+    !cannotAct(run, options);
   // A run that has changed its graph may be forked at a checkpoint under the earlier one.
   if (!isPlain || metaOf(run).graphHash !== run.graphHash || !isSeqOf(run, seq)) return undefined;
   const owner = await readOwner(env.store, run, seq);
@@ -182,7 +248,7 @@ async function quickFork(
       ['patched'],
       patches.map(({ path }) => path.join('.')),
     );
-  if (options.rerunPure === true) state.set(['rerunPure'], true);
+  setRules(state, options);
   return {
     from: seq,
     checksum: link,
@@ -191,6 +257,7 @@ async function quickFork(
     pending: patches.length > 0 ? 1 : 0,
     graphHash: run.graphHash,
     differences: [],
+    answered: [],
   };
 }
 
@@ -211,14 +278,20 @@ export async function draftFork<State extends TreeWriter>(
   const patches = new ForkPatches(env, fork, state);
   if (root.status !== 'paused') state.set(['status'], 'paused');
   undoCancel(state);
+  undoFollowUp(state);
+  if (root.time !== undefined) state.delete(['time']);
   state.delete(['failures']);
   openFailedNodes(state);
+  for (const [waitId, { kind }] of Object.entries(root.waits)) if (kind === 'refused') state.delete(['waits', waitId]);
   const differences = await changeGraph(env, run, state, options, fork);
   // A chat that was stopped goes on in a fork, as it was.
   if (options.origin !== 'chat') noteContinued(state, options.graph === undefined ? 'forked-for-any' : 'forked');
   const patched: string[] = [...(root.patched ?? [])];
   const set = options.set ?? [];
-  if (set.some(isOfOutput)) await checkNodes(env, run, root, set);
+  if (set.some(isOfOutput)) {
+    await checkNodes(env, run, root, set);
+    await refuseBoundOutputs(env, run, options, options.graph ?? (await findGraph()));
+  }
   const { input } = root.frame;
   for (const patch of set) {
     const channel = await patches.apply(patch);
@@ -234,10 +307,12 @@ export async function draftFork<State extends TreeWriter>(
     const before = await loadState(env.store, env.blobs, original.run, original.seq);
     await patches.openAgain(before.root, waitId, from, takenNode);
   }
-  for (const [name, { waitId }] of meant) await patches.answer(run.runId, waitId, options.answers?.[name], options);
-  if (options.rerunPure === true) state.set(['rerunPure'], true);
+  const answered: ChangePart[] = [];
+  for (const [name, { waitId }] of meant)
+    answered.push(await patches.answer(run.runId, waitId, options.answers?.[name], options));
+  setRules(state, options);
   if (set.some(isOfOutput)) checkOutputs(state.root, set, options.graph ?? (await findGraph()));
-  return { from, loaded, state, differences };
+  return { from, loaded, state, differences, answered };
 }
 
 /** A fork of a cancelled run goes on where that was before the cancel: with its waits, and without what its `onCancel` node recorded. */
@@ -248,6 +323,16 @@ function undoCancel(state: TreeWriter): void {
   for (const [waitId, wait] of Object.entries(cancel.waits)) state.set(['waits', waitId], wait);
   state.delete(['frame', 'nodes', cancel.node]);
   state.delete(['cancel']);
+}
+
+/** A fork goes on as if what followed the failure of its original had not begun: with the waits that were open. */
+function undoFollowUp(state: TreeWriter): void {
+  const { failing } = state.root;
+  if (failing === undefined) return;
+  const isUnderWay = followUpOf(state.root) !== undefined;
+  forgetFollowUp(state, (waitId) => state.delete(['waits', waitId]));
+  if (isUnderWay) for (const [waitId, wait] of Object.entries(failing.waits)) state.set(['waits', waitId], wait);
+  state.delete(['failing']);
 }
 
 /**
@@ -289,9 +374,9 @@ async function changeGraph(
   fork: RunKey,
 ): Promise<readonly unknown[]> {
   if (graph === undefined) return [];
-  const isOtherCode = hasOtherCode(state.root, graph);
+  const recoded = await recodedNodes(env, run, state.root, graph);
   const consent = leaveOutAdded === undefined ? {} : { leaveOutAdded };
   const differences = await applyGraphChange(env, run, state, graph, consent, fork);
-  if (isOtherCode) state.set(['rerunPure'], true);
+  if (recoded !== undefined) state.set(['rerunPure'], rerunsOf(state.root.rerunPure, recoded));
   return differences ?? [];
 }

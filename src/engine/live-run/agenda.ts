@@ -73,6 +73,8 @@ export class Agenda {
   readonly waiters: Waiters = new Waiters();
   /** The waits whose due time has a timer in this process, by id, with when it fires (monotonic ms). */
   readonly armedWaits: Map<string, number> = new Map();
+  /** What waits for places of limits: functions that end it, because the run is given back as it is, and since when (monotonic ms). */
+  readonly placeWaits: Map<() => void, number> = new Map();
   /** Functions that cancel the timers of this process. */
   readonly timers: Set<() => void> = new Set();
   /** Number of pending retries and timers that keep the run from pausing. */
@@ -98,6 +100,7 @@ export class Agenda {
   /** Removes an activation that has settled, or will not settle in this process. */
   forget(activation: Activation): void {
     activation.phase = 'settled';
+    activation.permit?.leave();
     activation.cancelTimer?.();
     activation.endSignal();
     activation.scope?.end();

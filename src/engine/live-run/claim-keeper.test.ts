@@ -7,7 +7,7 @@ import { createVirtualClock } from '../../testing/virtual-clock.ts';
 import type { Engine } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { createEngineWorker } from '../worker.ts';
-import { createStoreClock } from './claim-keeper.ts';
+import { createStoreClock } from './store-clock.ts';
 
 const [minute, hour] = [60_000, 3_600_000];
 const graph = graphOf(
@@ -26,7 +26,7 @@ test.each([
     const clock = createVirtualClock();
     const memory = createMemoryStore({ now: clock.now });
     const store: Store = { ...memory, readTime: () => Promise.resolve(clock.now()) };
-    const { options } = createBench({ store, clock, limits: { holdTimersMs: 0 } });
+    const { options } = createBench({ store, clock, bounds: { holdTimersMs: 0 } });
     const engineAt = (aheadMs: number, name: string): Engine =>
       createEngine({
         ...options,

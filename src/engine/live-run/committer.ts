@@ -4,42 +4,28 @@ import { CairnError, isStoreAway } from '../../errors.ts';
 import type { Change } from '../../history/stored/change.ts';
 import { encodeCheckpoint, storedForm, checkpointId } from '../../history/stored/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Claim, Commit, CommitReply, Durability, Store, RunRow } from '../../ports/store.ts';
-import type { SpanException, Telemetry } from '../../ports/telemetry.ts';
-import type { Limits } from '../limits.ts';
-import { type Draft, claimLost } from './draft.ts';
+import type { Claim, Commit, Durability, Store, RunRow, WaitRow } from '../../ports/store.ts';
+import type { SpanException } from '../../ports/telemetry.ts';
+import type { Bounds } from '../bounds.ts';
+import type { Committing } from '../webhooks/owed.ts';
+import type { Draft } from './draft.ts';
+import { claimLost } from './standing.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';
 import type { Intake } from '../../state/values/admit.ts';
-import type { SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-span.ts';
 import type { LiveEvent, RunEvent } from '../api.ts';
 
 // How much of a run's state a fork must consider. If it is nothing, a fork costs only as much as its patch (H2).
 
-/** Counts open waits, and whether there are failures, patches, supplied outcomes that were not used yet, or a cancel. */
+/** Counts open waits, and whether there are failures, patches, supplied outcomes that were not used yet, a cancel, what follows a failure, or time. */
 export function pendingOf(root: RunTree): number {
   let count = 0;
   for (const _ in root.waits) count += 1;
   if (root.failures !== undefined) count += 1;
   if (root.patched !== undefined) count += 1;
   if (root.supplied !== undefined) count += 1;
-  if (root.cancel !== undefined) count += 1;
+  if (root.cancel !== undefined || root.failing !== undefined || root.time !== undefined) count += 1;
   return count;
-}
-
-/** Records how long something took, in ms; undefined if no telemetry asks for that. */
-export function measureIn(
-  telemetry: Telemetry | undefined,
-  name: string,
-  graphId: string,
-): ((tookMs: number) => void) | undefined {
-  if (telemetry?.measure === undefined) return undefined;
-  return (tookMs) => {
-    try {
-      telemetry.measure?.(name, tookMs, { 'cairn.graph.id': graphId });
-    } catch {
-      // No run may fail for being watched.
-    }
-  };
 }
 
 /** Delays between tries to send commits again, in milliseconds; the last one goes on. */
@@ -47,16 +33,21 @@ const retryDelaysMs = [20, 100, 400, 1_500, 5_000];
 /** How long commits are sent again: a failover of a database takes a minute. */
 const retryForMs = 5 * 60_000;
 
+const none: readonly WaitRow[] = [];
+
 /** A checkpoint that became durable. */
 export interface Landed {
   readonly seq: number;
   readonly at: number;
   readonly changeJson: string;
+  /** What the commit owes to webhooks; absent if that is nothing. */
+  readonly owed?: readonly WaitRow[];
 }
 
 interface InFlight {
   readonly commit: Commit;
   readonly changeJson: string;
+  readonly owed: readonly WaitRow[];
   /** Approximate size of the body's text. */
   readonly sizeBytes: number;
   /** Created only if somebody waits for this commit. */
@@ -72,9 +63,11 @@ export interface CommitterOptions {
   readonly checksum: Uint8Array;
   readonly draft: Draft;
   readonly clock: Clock;
-  readonly limits: Limits;
+  readonly bounds: Bounds;
   /** Told how long each commit took, in ms. Absent: it is not measured. */
   readonly onSaved?: ((tookMs: number) => void) | undefined;
+  /** Counts what a checkpoint owes to webhooks. Absent: nothing. */
+  readonly owedBy?: ((committing: Committing) => readonly WaitRow[]) | undefined;
   /** Told of each checkpoint when it is made, before it is durable. */
   readonly onMade?: (seq: number) => void;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
@@ -117,7 +110,7 @@ export class Committer {
 
   /** Whether `pure` and `read` work must stop running ahead of the commits (E4). */
   get isFull(): boolean {
-    const { pendingCommits, pendingBytes } = this.#options.limits;
+    const { pendingCommits, pendingBytes } = this.#options.bounds;
     return this.#inFlight.length >= pendingCommits || this.#inFlightBytes >= pendingBytes;
   }
 
@@ -160,33 +153,34 @@ export class Committer {
     this.checksum = checksum;
     this.#options.onMade?.(seq);
     const checkpoint = { seq, at, body, checksum };
+    const owed = this.#owed(seq, at, changeJson);
     const commit: Commit = {
       claim,
       checkpoint,
       durability,
       ...index,
+      ...(owed.length > 0 && { openWaits: [...(index?.openWaits ?? []), ...owed] }),
       ...(isLast && { releases: true }),
       ...(beginsEffects && { beginsEffects }),
     };
-    this.#send({ commit, changeJson, sizeBytes, settled: undefined });
+    this.#send({ commit, changeJson, owed, sizeBytes, settled: undefined });
   }
 
-  /** Commits, and tells how long that took. */
-  async #commitTimed(commit: Commit, onSaved: (tookMs: number) => void): Promise<CommitReply> {
-    const { store, clock } = this.#options;
-    const since = clock.monotonic();
-    const reply = await store.commit(commit);
-    onSaved(clock.monotonic() - since);
-    return reply;
+  #owed(seq: number, at: number, changeJson: string): readonly WaitRow[] {
+    const { owedBy, draft } = this.#options;
+    return owedBy?.({ seq, at, change: JSON.parse(changeJson) as Change, root: draft.root }) ?? none;
   }
 
   #send(flight: InFlight): void {
     this.#inFlight.push(flight);
     this.#inFlightBytes += flight.sizeBytes;
     if (this.#isRetrying) return;
-    const { store, onSaved } = this.#options;
-    const sent = onSaved === undefined ? store.commit(flight.commit) : this.#commitTimed(flight.commit, onSaved);
-    sent.then(({ isHeld: isClaimHeld }) => this.#landed(flight, isClaimHeld), this.#failed);
+    const { store, onSaved, clock } = this.#options;
+    const since = onSaved === undefined ? 0 : clock.monotonic();
+    store.commit(flight.commit).then(({ isHeld: isClaimHeld }) => {
+      onSaved?.(clock.monotonic() - since);
+      this.#landed(flight, isClaimHeld);
+    }, this.#failed);
   }
 
   /** Acknowledgements may arrive out of order, but commits become durable in order, so the oldest one decides. */
@@ -198,8 +192,9 @@ export class Committer {
       this.#inFlight.shift();
       this.#inFlightBytes -= first.sizeBytes;
       const { seq, at } = first.commit.checkpoint;
+      const { changeJson, owed } = first;
       this.landedSeq = seq;
-      this.#options.onLanded({ seq, at, changeJson: first.changeJson }, first.sizeBytes);
+      this.#options.onLanded({ seq, at, changeJson, ...(owed.length > 0 && { owed }) }, first.sizeBytes);
       first.settled?.resolve();
     }
     // The commit was written, but another worker has the run by now, so nothing may start because of it (P4).
@@ -255,7 +250,7 @@ function mayLand(error: unknown): boolean {
 }
 
 /** Parses the change of a durable checkpoint, for listeners. */
-export function changeOf(landed: Landed): Change {
+function changeOf(landed: Landed): Change {
   return JSON.parse(landed.changeJson) as Change;
 }
 

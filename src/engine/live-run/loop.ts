@@ -1,11 +1,14 @@
 /** What the parts of a run that is being advanced ask of its loop. */
+import type { Permit } from '../places/step-places.ts';
 import { channelNames } from '../../state/channels/view.ts';
-import type { OnWaiting, SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
+import type { OnWaiting } from '../../graph/contracts/parts.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-span.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
-import { hashParts } from '../../state/values/values.ts';
+import { hashParts } from '../../state/values/canonical-text.ts';
 import {
+  followUpOf,
   nodeRecord,
   type Account,
   type FrameTree,
@@ -13,7 +16,7 @@ import {
   type RunTree,
   type StepOrder,
 } from '../../state/tree.ts';
-import { CancelPlan, createPlan } from '../plan/plan.ts';
+import { FollowUpPlan, createPlan } from '../plan/plan.ts';
 import type { Plan } from '../plan/plan-step.ts';
 import { graphTables } from './graph-tables.ts';
 import { OpenCalls } from './open-calls.ts';
@@ -36,8 +39,8 @@ export interface FrameRunOptions {
   readonly depth: number;
   /** The activation that started this frame; undefined for the run's own. */
   readonly starter?: Activation;
-  /** For the frame of a cancelled run: id of the node that runs after the cancel. */
-  readonly onCancel?: string | undefined;
+  /** For the frame of a run that was cancelled, or fails: the node that runs then. */
+  readonly followUp?: ReturnType<typeof followUpOf>;
 }
 
 /** A frame with its tree, its plan, and its live activations. */
@@ -67,7 +70,7 @@ export class FrameRun {
   readonly #outerPart: string;
 
   constructor(options: FrameRunOptions) {
-    const { channels, outputNames, hasNestedReducers } = graphTables(options.graph);
+    const { channels, outputNames, codeNames, hasNestedReducers } = graphTables(options.graph);
     this.hasNestedReducers = hasNestedReducers;
     this.graph = options.graph;
     this.nodePath = options.nodePath;
@@ -77,9 +80,9 @@ export class FrameRun {
     this.starter = options.starter;
     this.outerVisits = options.keyParts.filter((_, index) => index % 3 === 1).map(Number);
     this.#outerPart = this.outerVisits.some((visit) => visit > 1) ? `,"outer":${JSON.stringify(this.outerVisits)}` : '';
-    this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
-    const { graph, tree, onCancel } = options;
-    this.plan = onCancel === undefined ? createPlan(graph, tree) : new CancelPlan(graph, tree, onCancel);
+    this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames, codeNames);
+    const { graph, tree, followUp } = options;
+    this.plan = followUp === undefined ? createPlan(graph, tree) : new FollowUpPlan(graph, tree, followUp);
   }
 
   /** The frame of the node that started this frame. */
@@ -116,11 +119,11 @@ export class FrameRun {
 /** The frame of a run's own graph. Without a delta, changes are not recorded. */
 export function rootFrameRun(
   graph: Graph,
-  { frame: tree, cancel }: Pick<RunTree, 'frame' | 'cancel'>,
+  root: Pick<RunTree, 'frame' | 'cancel' | 'failing'>,
   delta: DeltaBuilder = new DeltaBuilder(),
 ): FrameRun {
   const place = { treePath: ['frame'], nodePath: [], keyParts: [], depth: 0 };
-  return new FrameRun({ graph, tree, delta, ...place, onCancel: cancel?.node });
+  return new FrameRun({ graph, tree: root.frame, delta, ...place, followUp: followUpOf(root) });
 }
 
 /** The phase of an activation: about to start, running, stopped at a wait, waiting for its next attempt, over. */
@@ -146,8 +149,6 @@ export interface LiveChild {
   hasEnded: boolean;
   /** Number of calls waiting for its end. */
   awaited: number;
-  /** Whether the function has its result, so that the next save retires it. */
-  isTaken: boolean;
 }
 
 /** One visit of a run to a node, from leaving the queue until it settles. */
@@ -182,8 +183,15 @@ export class Activation extends OpenCalls {
   withdraw: (() => void) | undefined;
   /** Whether it was announced so long ago that its effect must not begin any more. */
   isLate: (() => boolean) | undefined;
-  /** Child runs of this attempt, by key. */
+  /** The idempotency key of that announcement. */
+  announcedKey: string | undefined;
+  /**
+   * Child runs of this attempt whose result the function does not have, by key. The next save keeps them. One whose result it has is only
+   * in the record: what it is made of in memory is many times as large.
+   */
   children: Map<string, LiveChild> | undefined;
+  /** Child runs that outlived a save, and how many there had been when each began. Looked up once after each save: there may be many others. */
+  savedChildren: readonly { readonly key: string; readonly born: number }[] | undefined;
   /** Keys of child runs that outlived the last save and that the function has called since. */
   attached: Set<string> | undefined;
   /** Whether its result is no longer needed. */
@@ -201,6 +209,8 @@ export class Activation extends OpenCalls {
   /** Set while it waits for an effect that another process may still be running; shown to listeners. */
   ownerHold: OwnerHold | undefined;
   cancelTimer: (() => void) | undefined;
+  /** The places of limits that its present attempt has. */
+  permit: Permit | undefined;
   /** The last key made, with its seed. A fork also makes keys with the seeds of its ancestors. */
   #key: readonly [keySeed: string, key: string] | undefined;
   #path: readonly string[] | undefined;
@@ -286,6 +296,7 @@ export class Activation extends OpenCalls {
     this.order = undefined;
     for (const key of this.children?.keys() ?? []) if (!retainedKeys.includes(key)) this.children?.delete(key);
     this.attached = undefined;
+    this.savedChildren = undefined;
   }
 
   override renew(): void {
@@ -294,6 +305,7 @@ export class Activation extends OpenCalls {
     this.wasOpen = false;
     this.children = undefined;
     this.attached = undefined;
+    this.savedChildren = undefined;
   }
 }
 
@@ -330,6 +342,8 @@ export interface Loop extends ScopedRun {
   begin(activation: Activation): void;
   /** Starts an activation when its next attempt is due, in epoch ms. */
   beginLater(activation: Activation, at: number): void;
+  /** Takes note of an activation that a fork that cannot act refuses, in place of leaving it waiting. */
+  refuse?(activation: Activation): void;
   /** Handles the failure of an attempt that another process made. */
   attemptFailed(activation: Activation, error: unknown): void;
   /** Finds out whether an activation that was started has happened. */

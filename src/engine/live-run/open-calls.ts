@@ -3,7 +3,7 @@
  * the function. All of this begins anew when the function is started again, after a wait or a failure.
  */
 import type { Clock } from '../../ports/clock.ts';
-import type { OnWaiting } from '../../graph/contracts/contracts.ts';
+import type { OnWaiting } from '../../graph/contracts/parts.ts';
 import type { DrawnKind, DrawnValue } from '../../state/tree.ts';
 
 // Returns the results of a function's overlapping calls in the order in which the calls ended, so that a race ends the same way at every
@@ -216,7 +216,7 @@ export class OpenCalls {
 
   #tellHeld(): void {
     this.#moves += 1;
-    for (const resolve of this.#whenMoved.splice(0)) resolve();
+    if (this.#whenMoved.length > 0) for (const resolve of this.#whenMoved.splice(0)) resolve();
   }
 
   /** Prepares a new start of the node's function, with its own signal and calls. */

@@ -10,7 +10,7 @@ import type { Amounts } from '../../graph/amounts.ts';
 export type EffectsInFlight = Map<string, number>;
 
 /** Notes that an effect runs. Returns a function to call when it has ended. */
-export function enterEffect(inFlight: EffectsInFlight, key: string): () => void {
+function enterEffect(inFlight: EffectsInFlight, key: string): () => void {
   inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
   return () => {
     const remaining = (inFlight.get(key) ?? 1) - 1;
@@ -21,7 +21,8 @@ export function enterEffect(inFlight: EffectsInFlight, key: string): () => void 
 
 /** How an effect's function ended, and what it cost. */
 export type FunctionEnd = { readonly spent?: Amounts | undefined } & (
-  { readonly returned: unknown } | { readonly thrown: unknown }
+  | { readonly returned: unknown }
+  | { readonly thrown: unknown }
 );
 
 /** What is known of an effect: its function was never called, or how that ended. `isLate`: it had been told to stop by then. */
@@ -37,9 +38,14 @@ export interface OwnEffect {
   readonly tell: (end: EffectEnd) => Promise<void>;
 }
 
-interface Entry extends OwnEffect {
-  isRunning: boolean;
+class Entry {
+  readonly effect: OwnEffect;
+  isRunning = false;
   end: EffectEnd | undefined;
+
+  constructor(effect: OwnEffect) {
+    this.effect = effect;
+  }
 }
 
 export class OwnEffects {
@@ -59,7 +65,7 @@ export class OwnEffects {
   }
 
   announced(effect: OwnEffect): void {
-    const entry: Entry = { ...effect, isRunning: false, end: undefined };
+    const entry = new Entry(effect);
     this.#open.add(entry);
     this.#newest.set(effect.key, entry);
   }
@@ -94,11 +100,11 @@ export class OwnEffects {
   /** Call when a checkpoint was made of everything noted so far. */
   checkpointMade(seq: number): void {
     if (this.#ended.length === 0) return;
-    this.#ended = this.#ended.filter((entry) => {
-      if (!entry.isRecorded()) return true;
-      this.#committed.push([seq, entry]);
-      return false;
-    });
+    const ended = this.#ended;
+    this.#ended = [];
+    for (const entry of ended)
+      if (entry.effect.isRecorded()) this.#committed.push([seq, entry]);
+      else this.#ended.push(entry);
   }
 
   /** Call when the checkpoints up to this seq are durable. */
@@ -107,7 +113,7 @@ export class OwnEffects {
       const [, entry] = first;
       this.#committed.shift();
       this.#open.delete(entry);
-      if (this.#newest.get(entry.key) === entry) this.#newest.delete(entry.key);
+      if (this.#newest.get(entry.effect.key) === entry) this.#newest.delete(entry.effect.key);
     }
   }
 
@@ -116,10 +122,10 @@ export class OwnEffects {
     if (this.#isLost) return;
     this.#isLost = true;
     for (const entry of this.#open)
-      if (!entry.isRunning) this.#tell(entry, entry.end ?? 'not begun', enterEffect(this.#inFlight, entry.key));
+      if (!entry.isRunning) this.#tell(entry, entry.end ?? 'not begun', enterEffect(this.#inFlight, entry.effect.key));
   }
 
   #tell(entry: Entry, end: EffectEnd, leave: () => void): void {
-    entry.tell(end).then(leave, leave);
+    entry.effect.tell(end).then(leave, leave);
   }
 }

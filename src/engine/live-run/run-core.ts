@@ -2,12 +2,12 @@
 import type { Amounts } from '../../graph/amounts.ts';
 import type { BegunAgain, ChangePart } from '../../history/stored/change.ts';
 import type { RunRow, Claim, Store } from '../../ports/store.ts';
-import type { Intent, RunTree, StepRecord, NodeRecord } from '../../state/tree.ts';
+import type { DrawnKind, DrawnValue, Intent, RunTree, StepRecord, NodeRecord, WaitRecord } from '../../state/tree.ts';
 import { type Activation, rootFrameRun, type FrameRun, type Loop, type ScopedRun } from './loop.ts';
 import { Agenda, Ledger } from './agenda.ts';
 import { type Payer, isInsideStepOf } from './attempt-scope.ts';
-import type { Graph } from '../../graph/graph.ts';
-import { keySeedOf } from '../../history/stored/stored-meta.ts';
+import type { Graph, GraphStructure } from '../../graph/graph.ts';
+import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { LoadedState } from '../../history/load/load.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -15,16 +15,21 @@ import type { Ids } from '../../ports/ids.ts';
 import type { LeaseGuard } from '../../ports/lease-guard.ts';
 import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Monitor } from '../monitor.ts';
+import type { Deliveries } from '../webhooks/deliveries.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Intake } from '../../state/values/admit.ts';
 import type { LiveRules } from '../../state/secrecy/store-rules.ts';
-import type { Limits } from '../limits.ts';
+import type { Bounds } from '../bounds.ts';
 import type { ClaimRenewals } from './claim-keeper.ts';
-import { measureIn, Committer, type Landed, RunSecrets } from './committer.ts';
-import { type Draft, type Pace, Standing, type Moment } from './draft.ts';
+import { Committer, type Landed, RunSecrets } from './committer.ts';
+import type { Draft } from './draft.ts';
+import type { Pace } from './pace.ts';
+import { Standing, type Moment } from './standing.ts';
 import { type EffectsInFlight, OwnEffects } from './own-effects.ts';
-import type { Apart, LiveEvent } from '../api.ts';
+import type { Apart, Isolation, LiveEvent, StandIns } from '../api.ts';
 import { CairnError } from '../../errors.ts';
+import type { Limiter } from '../places/limiter.ts';
 
 // The interface through which a run's parts take over what a fork's ancestors recorded (X2).
 
@@ -39,8 +44,10 @@ export interface Due {
   readonly effect: string;
   /** Hash of the step's own input; undefined if its input is that of its activation. */
   readonly ownInputHash: string | undefined;
-  /** Of a question: its hash. */
-  readonly questionHash?: string | undefined;
+  /** Of a question: its hash, and that under which an older version recorded it, if that is another. */
+  readonly questionHashes?: readonly string[];
+  /** Whether it asks a model and changes nothing outside. */
+  readonly isModelCall?: boolean;
   /** Its idempotency key, with the key seed of its run or of an ancestor (X1). */
   keyIn(keySeed: string): string;
 }
@@ -77,6 +84,13 @@ export type OriginalEnd =
   /** A worker has the original and may still record the end, so the fork stops here. */
   | { readonly kind: 'refused' };
 
+/** What ended a wait in an ancestor. */
+export interface RecordedEnd extends Pick<Recorded, 'seq' | 'index'> {
+  readonly read: () => Promise<StepRecord | undefined>;
+  /** Notes that it was taken over. Call it together with closing the wait. */
+  readonly note: () => void;
+}
+
 /** The ancestors' records of one run. A run that is not a fork has none. */
 export interface RecordedPast {
   /** Whether something is being taken over. */
@@ -91,11 +105,28 @@ export interface RecordedPast {
   hasCall(activation: Activation, stepKey: string): boolean;
   /** Whether an answer is recorded that a question of this visit would get without being asked. */
   hasAnswer(activation: Activation): boolean;
+  /** Whether pure work of this visit is run again although it is on record, since its code has changed or that was requested. */
+  rerunsPure(activation: Activation): boolean;
   /**
    * The record of something with equal input, if its class lets a fork take it over. `announced`: it was open at the fork point. Then only
    * whether the original started it again counts, because earlier decisions about it are used up there.
    */
   offer(due: Due, what: 'any' | 'announced'): Offer | undefined;
+  /** Whether an ancestor recorded calls of this node: steps, questions, nodes of child runs. */
+  madeCalls(path: readonly string[]): boolean;
+  /** The values of this kind that the visit drew where it was recorded. */
+  drawnBy(activation: Activation, kind: DrawnKind): readonly DrawnValue[];
+  /**
+   * What ended this wait, if that was not taken over yet.
+   * @param asked - of a question: its hash, which must be equal
+   * @param exceptBy - who may not have ended it
+   */
+  endOfWait(
+    activation: Activation,
+    wait: WaitRecord,
+    asked: string | undefined,
+    exceptBy: string,
+  ): RecordedEnd | undefined;
   /** Takes over an offer for a node's visit, in recorded order, in a later turn. */
   take(activation: Activation, offer: Offer): void;
   /** Takes over the earliest recorded one that does not have to wait for another. */
@@ -127,18 +158,28 @@ export interface EngineEnvironment {
   readonly liveRules: LiveRules | undefined;
   readonly models: Models | undefined;
   readonly telemetry: Telemetry | undefined;
+  /** Tells the log and the counters; undefined if there are none. */
+  readonly monitor: Monitor | undefined;
+  /** Delivers what commits owe to webhooks; undefined if none is told. */
+  readonly deliveries?: Deliveries | undefined;
   readonly version: string | undefined;
-  readonly limits: Limits;
+  /** Structures that were read, by the hash of their blob or their text: set where many runs are only looked at. */
+  readonly structures?: Map<string, GraphStructure>;
+  readonly bounds: Bounds;
   readonly tenant: string;
   readonly leaseMs: number;
   /** Renews the claims of all its runs. */
   readonly renewals: ClaimRenewals;
   /** Renews them while the event loop is blocked. */
   readonly leaseGuard?: LeaseGuard | undefined;
+  /** Advances suspects apart. */
+  readonly isolation?: Isolation | undefined;
   /** Keys of effects that are running in this process, for whatever run. */
   readonly effectsInFlight: EffectsInFlight;
   /** When its runs leave the event loop to others. */
   readonly pace: Pace;
+  /** Grants the places of limits. It costs nothing where none is named. */
+  readonly places: Limiter;
   /** Set for a run that is advanced for a limited time: it waits for no timer, and for no other owner of an effect (HO3). */
   readonly isSlice?: true;
 }
@@ -185,6 +226,8 @@ export class RunCore {
   readonly resumedSeq: number;
   /** Whether another process was at work on the run when it ended, lost it, or gave it back, so that what was due may have begun there. */
   isTakenOver = false;
+  /** Whether this process is done with the run as soon as it waits for a time. */
+  isLeaving = false;
   /** Set for a run that is advanced apart from others, since it is suspected of ending its process (O7). */
   apart: Apart | undefined;
   /** By how much the clock was set back before the run was taken up: what is recorded of times to come is too late by that. */
@@ -203,6 +246,10 @@ export class RunCore {
   readonly secrets: RunSecrets;
   /** What a fork may take over of its ancestors. Set once, before the loop starts; undefined if the run is not a fork. */
   replay: RecordedPast | undefined;
+  /** What stands in for what a fork that cannot act would refuse (X7). */
+  standIns: StandIns | undefined;
+  /** The time of a fork that cannot act. */
+  virtual: { readonly passes: () => boolean } | undefined;
 
   constructor(options: RunCoreOptions) {
     const { env, run, claim, graph, loaded } = options;
@@ -228,11 +275,15 @@ export class RunCore {
       checksum: loaded.checksum,
       draft: this.draft,
       clock: env.clock,
-      limits: env.limits,
-      onSaved: measureIn(env.telemetry, 'cairn.checkpoint.save', graph.id),
+      bounds: env.bounds,
+      onSaved: env.monitor?.measures === true ? (tookMs) => env.monitor?.saved(run, tookMs) : undefined,
+      // What would have happened is no news for those outside.
+      owedBy: this.root.noEffects === undefined ? env.deliveries?.counter(run, graph) : undefined,
       onMade: (seq) => this.own.checkpointMade(seq),
       onLanded: (landed, deltaBytes) => {
         this.own.landed(landed.seq);
+        if (landed.owed !== undefined) env.deliveries?.settle(run, landed.owed);
+        env.monitor?.landed(graph.id, deltaBytes);
         options.onLanded(landed, deltaBytes);
       },
       onBroken: options.onBroken,
@@ -312,6 +363,9 @@ export function savedIntent(
   return mayHaveHappened ? ended : { ...ended, applied: 'no' };
 }
 
+/** Calls that may wait for others. */
+const waitingCalls: ReadonlySet<string> = new Set(['ask', 'sleepUntil', 'receive', 'run']);
+
 // Decides which calls of a node's function are accepted: those of the attempt that is running now (X4).
 
 /** A promise that never resolves in this attempt, so the function stops where it is. */
@@ -348,6 +402,10 @@ export function guardCall(activation: Activation, generation: number, call: stri
     refuse('this attempt is over');
   if (call !== 'step' && isInsideStepOf(activation))
     refuse('it is called inside a step, which is recorded as a whole; call it beside the step');
+  if (activation.node.limit !== undefined && waitingCalls.has(call))
+    refuse(
+      'its node has a place of a limit, which it would keep while it waits; name the limit at the steps that do the work',
+    );
   if (activation.isCancelled) refuse('it was cancelled, since a join needs it no more');
   if (!activation.knowsRetired && activation.frameRun.openRecordOf(activation.node)?.retired !== undefined)
     refuse('earlier calls were retired; read ctx.retired before the first call, it says where to go on from');

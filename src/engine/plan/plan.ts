@@ -2,7 +2,7 @@
  * Decides what may run next in a frame. A plan takes what settled and which edges that fired, and returns what starts (E1). Pure: no
  * clock, no I/O.
  */
-import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
+import { isFollowUp, type Graph, type GraphEdge, type GraphNode } from '../../graph/graph.ts';
 import { type FrameTree, type LoopRecord, nodeRecord } from '../../state/tree.ts';
 import type { Plan, PlanState, PlanStep, SettledFields } from './plan-step.ts';
 import { RoundsPlan } from './rounds-plan.ts';
@@ -72,9 +72,9 @@ export class TokenPlan implements Plan {
     const reached = new Set(this.#at === undefined ? [] : [this.#at]);
     // A set's iteration also visits items that are added meanwhile.
     for (const node of reached) for (const { to } of this.#node(node).outgoing) reached.add(to);
-    const { onCancel } = this.#graph.policies;
+    const { policies } = this.#graph;
     const isSkipped = ({ index, id }: GraphNode): boolean =>
-      this.#turnedAway.has(index) || (this.#visits[index] === 0 && !reached.has(index) && id !== onCancel);
+      this.#turnedAway.has(index) || (this.#visits[index] === 0 && !reached.has(index) && !isFollowUp(policies, id));
     return this.#graph.nodes.filter((node) => node.index > END_INDEX && isSkipped(node)).map(({ id }) => id);
   }
 
@@ -194,17 +194,19 @@ function firedEdge(frame: FrameTree, node: GraphNode): GraphEdge | undefined {
 }
 
 /**
- * The plan of a cancelled run whose graph has an `onCancel` node: that node once, whatever else is open (E7.4). What came before the cancel
- * stays as it was.
+ * The plan of a run whose graph names a node for after a cancel or its failure: that node once, whatever else is open (E7.4, E7.5). What
+ * came before stays as it was.
  */
-export class CancelPlan implements Plan {
+export class FollowUpPlan implements Plan {
   readonly #node: GraphNode;
+  readonly #visit: number;
   readonly #before: Plan;
   readonly #epoch: number;
   #isOpen: boolean;
 
-  constructor(graph: Graph, frame: FrameTree, onCancel: string) {
-    this.#node = graph.nodes[graph.nodeIndex.get(onCancel) ?? -1] as GraphNode;
+  constructor(graph: Graph, frame: FrameTree, { node, visit }: { readonly node: string; readonly visit: number }) {
+    this.#node = graph.nodes[graph.nodeIndex.get(node) ?? -1] as GraphNode;
+    this.#visit = visit;
     this.#before = createPlan(graph, frame);
     this.#epoch = frame.epoch ?? 0;
     this.#isOpen = nodeRecord(frame, this.#node)?.fired === undefined;
@@ -220,7 +222,7 @@ export class CancelPlan implements Plan {
   }
 
   visitOf(node: number): number {
-    return node === this.#node.index ? 1 : this.#before.visitOf(node);
+    return node === this.#node.index ? this.#visit : this.#before.visitOf(node);
   }
 
   skippedNodes(): readonly string[] {
@@ -228,7 +230,7 @@ export class CancelPlan implements Plan {
   }
 
   initial(): PlanStep {
-    const start = this.#isOpen ? [{ node: this.#node.index, visit: 1, took: undefined }] : [];
+    const start = this.#isOpen ? [{ node: this.#node.index, visit: this.#visit, took: undefined }] : [];
     return { start, loops: [], epoch: undefined, cancel: [] };
   }
 
@@ -245,7 +247,7 @@ export class CancelPlan implements Plan {
     return this.initial();
   }
 
-  /** Always true: all that was written before the cancel comes before it. */
+  /** Always true: all that was written before comes before it. */
   isOrdered(): boolean {
     return true;
   }

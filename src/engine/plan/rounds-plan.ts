@@ -1,5 +1,5 @@
 /** The plan for any graph: joins wait for their edges, and loops run in rounds (G3, G4). O(edges touched) for each settle. */
-import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
+import { isFollowUp, type Graph, type GraphEdge, type GraphNode } from '../../graph/graph.ts';
 import { type NodeRecord, type FrameTree, nodeRecord } from '../../state/tree.ts';
 import type { SettledFields, Plan, PlanState, PlanStep } from './plan-step.ts';
 import { PlanRounds } from './rounds.ts';
@@ -125,9 +125,9 @@ export class RoundsPlan implements Plan {
   }
 
   skippedNodes(): readonly string[] {
-    const { onCancel } = this.#graph.policies;
-    return this.#graph.nodes
-      .filter(({ index, id }) => index !== END_INDEX && id !== onCancel && this.#state[index] === 'skipped')
+    const { policies, nodes } = this.#graph;
+    return nodes
+      .filter(({ index, id }) => index !== END_INDEX && !isFollowUp(policies, id) && this.#state[index] === 'skipped')
       .map((node) => node.id);
   }
 
@@ -387,7 +387,7 @@ interface PlanView {
  * `node`, inside of the innermost loop that holds both, because nothing comes into a round from outside. A loop that does not hold both
  * counts as one node: everything that ran in it led to what its outgoing edges started.
  */
-export function isAfter(graph: Graph, plan: PlanView, writer: number, node: number): boolean {
+function isAfter(graph: Graph, plan: PlanView, writer: number, node: number): boolean {
   const loopsOf = (index: number): readonly number[] => graph.nodes[index]?.loops ?? [];
   const levels = loopsOf(writer).filter((loop, depth) => loopsOf(node)[depth] === loop).length;
   const goal = loopsOf(writer)[levels];

@@ -35,7 +35,7 @@ export function routeEdges(request: RouteRequest): Route {
   // `goto` applies only to a completed outcome; a failure has edges of its own (G8).
   const { goto } = request;
   const isNamed = goto !== undefined && request.status === 'completed';
-  const chosen = isNamed ? namedEdges(node, candidates, goto, isFirst) : firingEdges(request, candidates, isFirst);
+  const chosen = isNamed ? namedEdges(request, candidates, goto, isFirst) : firingEdges(request, candidates, isFirst);
   return { fired: always.length === 0 ? chosen : [...always, ...chosen], isHandled: chosen.length > 0 };
 }
 
@@ -54,14 +54,17 @@ function isPlain(graph: Graph, node: GraphNode): boolean {
 }
 
 function namedEdges(
-  node: GraphNode,
+  { graph, node }: RouteRequest,
   candidates: readonly GraphEdge[],
   targets: readonly string[],
   isFirst: boolean,
 ): readonly GraphEdge[] {
-  for (const target of targets)
-    if (!node.outgoing.some((edge) => edge.label === target || edge.key === target)) throw unknownRoute(node, target);
-  const isOf = (target: string, edge: GraphEdge): boolean => edge.label === target || edge.key === target;
+  const inCode = (edge: GraphEdge): string => graph.nodes[edge.to]?.inCode?.node ?? edge.key;
+  const isNamed = (target: string, edge: GraphEdge): boolean => edge.label === target || inCode(edge) === target;
+  // An outcome that was recorded before its target was renamed names it by its recorded id.
+  const isOf = (target: string, edge: GraphEdge): boolean =>
+    isNamed(target, edge) || (edge.key === target && !node.outgoing.some((other) => isNamed(target, other)));
+  for (const target of targets) if (!node.outgoing.some((edge) => isOf(target, edge))) throw unknownRoute(node, target);
   if (!isFirst) return candidates.filter((edge) => targets.some((target) => isOf(target, edge)));
   // The labels are in order of preference.
   return targets.flatMap((target) => candidates.find((edge) => isOf(target, edge)) ?? []).slice(0, 1);

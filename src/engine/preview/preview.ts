@@ -2,7 +2,7 @@
 import { recordedDoubt, doubtViewOf, resultByPerson, applyVerdict } from '../effects/judge.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
 import { type BegunEffect, begunEffectsOf } from '../visit-records/settle-record.ts';
-import { effectKey, nameOfStepKey } from '../visit-records/finish-step.ts';
+import { effectKey, nameOfStepKey } from '../visit-records/call-keys.ts';
 import { uncalledEffects } from '../visit-records/continued-visits.ts';
 import type { Activation, Loop } from '../live-run/loop.ts';
 import { type Due, RunCore, isEffect, type EngineEnvironment } from '../live-run/run-core.ts';
@@ -11,19 +11,23 @@ import type { Graph, GraphNode } from '../../graph/graph.ts';
 import type { ChangePart, Change } from '../../history/stored/change.ts';
 import type { Account, NodeRecord, RunTree } from '../../state/tree.ts';
 import type { Prediction, PreviewRow, PreviewOptions, ResumeOptions } from '../api.ts';
-import { costOf, budgetName } from '../visit-records/account.ts';
+import { costOf } from '../visit-records/account.ts';
+import { budgetName } from '../visit-records/budget.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { prepareStart } from '../run-loop/prepare.ts';
 import { budgetMet } from '../effects/begin.ts';
+import { refusalOf } from '../effects/refuse.ts';
 import { NodeEffort } from '../visit-records/intent.ts';
 import { ReplaySource } from '../fork-replay/replay.ts';
 import type { QueuedStart } from '../live-run/agenda.ts';
 import { Charge } from '../live-run/attempt-scope.ts';
-import { Draft, momentOf } from '../live-run/draft.ts';
+import { Draft } from '../live-run/draft.ts';
+import { momentOf } from '../live-run/standing.ts';
 import { startInitial } from '../settle/start-planned.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
+import { recodedNodes } from '../commands/graph-change.ts';
 import { openState } from '../commands/open-state.ts';
 import type { OldViews } from '../commands/reopen.ts';
 import { reopenedVisit } from '../visit-records/node-record.ts';
@@ -31,6 +35,17 @@ import { againBy, endedDoubts } from '../waits/wait.ts';
 import { codeOf } from '../waits/changed-waits.ts';
 import { closeWait } from '../waits/open-wait.ts';
 import { hasEnded } from '../commands/active-runs.ts';
+import { repeatRecorded, type RepeatEnd } from './repeat.ts';
+
+/** What a check finds out by repeating functions against their record. */
+export interface Repeats {
+  /** `questions`: those of nodes that only ask. */
+  readonly isRepeated: 'questions' | 'all';
+  /** How far each came, by the path of its node. */
+  readonly ends: Map<string, RepeatEnd>;
+  /** Paths of the nodes that ask another question than is on record. */
+  readonly changed: Set<string>;
+}
 
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED */
 export async function previewRun(
@@ -41,42 +56,67 @@ export async function previewRun(
   options: PreviewOptions,
 ): Promise<readonly PreviewRow[]> {
   const isFork =
-    options.asFork === true || options.set !== undefined || options.answers !== undefined || seq < run.head;
-  // Large values are not moved to the blob store, because a preview writes nothing.
-  const env = { ...outer, limits: { ...outer.limits, inlineBytes: Number.POSITIVE_INFINITY } };
+    options.asFork === true || (options.set ?? options.answers ?? options.effects) !== undefined || seq < run.head;
+  if (!isFork) return previewResume(outer, run, await loadState(outer.store, outer.blobs, run, seq), graph, options);
+  const env = withoutWrites(outer);
   const openDraft = (root: RunTree): Draft => new Draft(run, root);
-  if (!isFork) {
-    const loaded = await loadState(env.store, env.blobs, run, seq);
-    return previewResume(env, run, { loaded, state: openDraft(loaded.root) }, graph, options);
-  }
   const fork = await draftFork(env, run, seq, options, async () => graph, openDraft);
   const { from, differences } = fork;
   const isPatched = options.set !== undefined || options.answers !== undefined || differences.length > 0;
   const owner = await readOwner(env.store, run, from);
   const row = { ...run, runId: `${run.runId}\0preview`, parent: { runId: owner.runId, seq: from } };
-  return previewResume(env, row, fork, graph, {}, isPatched);
+  return previewState(env, row, fork, graph, { isPatched });
+}
+
+/** Large values are not moved to the blob store, because a preview writes nothing. */
+function withoutWrites(env: EngineEnvironment): EngineEnvironment {
+  return { ...env, bounds: { ...env.bounds, inlineBytes: Number.POSITIVE_INFINITY } };
+}
+
+/** Previews a resume of a run from a state, which it changes. @throws RUN_GRAPH_CHANGED */
+export async function previewResume(
+  outer: EngineEnvironment,
+  run: RunRow,
+  loaded: LoadedState,
+  graph: Graph,
+  options: ResumeOptions & { readonly repeats?: Repeats | undefined },
+): Promise<readonly PreviewRow[]> {
+  return previewState(withoutWrites(outer), run, { loaded, state: new Draft(run, loaded.root) }, graph, options);
 }
 
 /**
- * Previews a resume.
+ * Previews a resume from a state.
  * @param opened - its state, with the changes of a fork that is not made
  * @param isPatched - whether such a fork changes anything
  */
-async function previewResume(
+async function previewState(
   env: EngineEnvironment,
   run: RunRow,
   { loaded, state: draft }: { readonly loaded: LoadedState; readonly state: Draft },
   graph: Graph,
-  options: ResumeOptions,
-  isPatched?: boolean,
+  {
+    isPatched,
+    repeats,
+    ...options
+  }: ResumeOptions & { readonly isPatched?: boolean; readonly repeats?: Repeats | undefined },
 ): Promise<readonly PreviewRow[]> {
   const isOver = hasEnded(loaded.root, options);
+  const recoded = isPatched === undefined ? await recodedNodes(env, run, loaded.root, graph) : undefined;
   const oldViews = isOver ? undefined : await openState(env, run, draft, graph, options);
   const preview = new Preview(env, run, graph, loaded, draft);
+  preview.repeats = repeats;
+  preview.recoded = recoded;
   if (oldViews !== undefined) preview.oldViews = oldViews;
   if (options.retry === true) preview.retryEnded();
   if (run.parent !== undefined) preview.core.replay = await ReplaySource.load(preview.core, run, isPatched);
-  return isOver ? preview.restored() : preview.predict();
+  const rows = isOver ? preview.restored() : await preview.predict();
+  return rows.map((row) => withNameInCode(row, graph));
+}
+
+function withNameInCode(row: PreviewRow, graph: Graph): PreviewRow {
+  const id = row.node.length === 1 ? (row.node[0] ?? '') : '';
+  const inCode = graph.nodes[graph.nodeIndex.get(id) ?? -1]?.inCode?.node;
+  return inCode === undefined || inCode === id ? row : { ...row, inCode };
 }
 
 /** A loop that starts nothing. It notes what would start, and settles what needs no running. */
@@ -84,6 +124,10 @@ class Preview implements Loop {
   readonly core: RunCore;
   readonly isWatched = false;
   oldViews: OldViews = new Map();
+  repeats: Repeats | undefined;
+  /** Nodes of which the code is another one than that which the run went on under last: see {@link recodedNodes}. */
+  recoded: true | readonly string[] | undefined;
+  #looks: (() => void)[] = [];
   readonly #rows: PreviewRow[] = [];
   /** Nodes whose outcome is known only by running them: their visits, by node index. */
   readonly #unknownOutcomes = new Map<number, number>();
@@ -173,11 +217,29 @@ class Preview implements Loop {
     this.#recorded();
     const record = activation.frameRun.openRecordOf(activation.node);
     const begun = record === undefined ? [] : [...begunEffectsOf(record)];
-    if (begun.length === 0) return this.#run(activation);
+    if (begun.length === 0) return this.#repeat(activation);
     this.#wait(asksAbout(this.core, activation, begun), (asks) => {
       if (asks) this.#addUnknown(activation, 'in doubt');
-      else this.#run(activation);
+      else this.#repeat(activation);
     });
+  }
+
+  /** Repeats the function against its record first, if that is wanted and it has one. */
+  #repeat(activation: Activation): void {
+    const { repeats } = this;
+    const record = activation.frameRun.openRecordOf(activation.node);
+    const { effect } = activation.node;
+    const isMeant = effect === 'human' || (repeats?.isRepeated === 'all' && !isEffect({ effect }));
+    if (repeats === undefined || !isMeant || record?.steps === undefined) return this.#run(activation);
+    const path = activation.path.join('/');
+    this.#wait(
+      repeatRecorded(this.core, activation, (look) => this.#looks.push(look)),
+      (end) => {
+        this.#recorded();
+        repeats.ends.set(path, end);
+        this.#run(activation);
+      },
+    );
   }
 
   /** Adds a row for an activation whose function is run. */
@@ -225,11 +287,11 @@ class Preview implements Loop {
 
   /** Whether the function is repeated under other code than that which asked the recorded questions. */
   #comparesQuestions(activation: Activation): boolean {
-    const { replay, root } = this.core;
+    const { replay } = this.core;
     const steps = Object.values(activation.frameRun.openRecordOf(activation.node)?.steps ?? {});
     const code = codeOf(this.core, activation);
     if (steps.some((step) => step.asked !== undefined && step.code !== code)) return true;
-    return root.rerunPure === true && replay?.hasAnswer(activation) === true;
+    return replay?.rerunsPure(activation) === true && replay.hasAnswer(activation);
   }
 
   /** A preview does not tell when something starts. But what gets room meanwhile starts. */
@@ -240,6 +302,10 @@ class Preview implements Loop {
 
   attemptFailed(activation: Activation): void {
     this.#addUnknown(activation, 'fails', 'the attempt of a process that had lost the run has failed');
+  }
+
+  refuse(activation: Activation): void {
+    this.#addUnknown(activation, 'refused', refusalOf(new NodeEffort(activation)));
   }
 
   judge(activation: Activation): void {
@@ -277,6 +343,7 @@ class Preview implements Loop {
   }
 
   requestTurn(): void {
+    for (const look of this.#looks) look();
     this.#wake?.();
   }
 
@@ -318,15 +385,21 @@ class Preview implements Loop {
         visit: record.visits ?? 1,
         effect: node.effect,
         prediction: 'restored',
+        ...(this.#isRecoded(node) && { because: 'its code has changed; what is on record stands' }),
         ...costPart(record),
       });
     }
     return this.#rows;
   }
 
+  #isRecoded({ id }: GraphNode): boolean {
+    return this.recoded === true || this.recoded?.includes(id) === true;
+  }
+
   /** Adds rows for what was settled without running, taken from the change that would be written. */
   #recorded(): void {
     for (const part of JSON.parse(this.core.draft.take().changeJson) as Change) {
+      if (part.kind === 'changed') this.repeats?.changed.add((part.node ?? []).join('/'));
       const row = rowOfPart(part);
       if (row !== undefined) this.#rows.push(row);
     }
@@ -418,11 +491,7 @@ function continuesWork(queued: QueuedStart): boolean {
  * Whether somebody is asked when the activation's function makes its calls again. Only the code of a call knows whether it can look up
  * itself what happened; that is not foreseen.
  */
-export async function asksAbout(
-  { replay }: RunCore,
-  activation: Activation,
-  begun: readonly BegunEffect[],
-): Promise<boolean> {
+async function asksAbout({ replay }: RunCore, activation: Activation, begun: readonly BegunEffect[]): Promise<boolean> {
   for (const { step, record } of begun) {
     if (decideDoubt(recordedDoubt(record, activation.node.onInDoubt)) !== 'ask') continue;
     if (replay === undefined) return true;
@@ -467,7 +536,7 @@ function rowOfPart(part: ChangePart): PreviewRow | undefined {
 }
 
 /** Whether the visit has an open question; undefined if its record has no question yet. */
-export function hasOpenQuestion(record: NodeRecord | undefined): boolean | undefined {
+function hasOpenQuestion(record: NodeRecord | undefined): boolean | undefined {
   const questions = Object.values(record?.steps ?? {}).filter(({ kind }) => kind === 'ask');
   // Questions asked before a save may be part of the saved state.
   if (questions.length === 0 && record?.saves === undefined) return undefined;

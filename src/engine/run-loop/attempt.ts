@@ -1,6 +1,5 @@
 /** Makes one attempt: starts the node's function, handles its end, and decides about another attempt (E6, X3). */
 import { readableThrown } from '../../errors.ts';
-import type { Amounts } from '../../graph/amounts.ts';
 import { AttemptScope, callInScope } from '../live-run/attempt-scope.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { admitOutcome, type AdmittedOutcome } from '../validate/admit-outcome.ts';
@@ -8,10 +7,11 @@ import { Context } from '../calls/context.ts';
 import { isEffect, type RunCore } from '../live-run/run-core.ts';
 import { dropChildren, holdAttempt } from '../settle/cancel.ts';
 import { announceAnew, isTooLate } from '../effects/begin.ts';
-import { afterFailure, afterGrace, planRetry, type AfterFailure, armDeadline } from '../effects/retry.ts';
+import { afterFailure, planRetry, type AfterFailure } from '../effects/retry.ts';
+import { afterGrace, armDeadline } from '../effects/deadline.ts';
 import { bookAll } from '../visit-records/account.ts';
 import { NodeEffort, effortKeyOf, noteRepeatedNode } from '../visit-records/intent.ts';
-import { noteEvents } from '../visit-records/list-record.ts';
+import { noteEvents } from '../visit-records/recorded-events.ts';
 import { settleCancelled, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 import { clearFailedSteps } from '../visit-records/step-record.ts';
@@ -31,7 +31,8 @@ export function launch(core: RunCore, activation: Activation): void {
   activation.renew();
   noteRepeatedNode(core, activation);
   activation.startedAt = core.env.clock.now();
-  core.env.leaseGuard?.begins(activation.frameRun.graph.id, core.runId, activation.path);
+  const begunMs = core.env.clock.monotonic();
+  core.env.leaseGuard?.begins(activation.frameRun.graph.id, core.runId, activation.path, begunMs);
   core.loop.publishLive('started', activation, undefined);
   const generation = activation.generation;
   const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
@@ -39,43 +40,42 @@ export function launch(core: RunCore, activation: Activation): void {
   const scope = new AttemptScope(core, activation, activation.attempt, fail);
   activation.scope?.end();
   activation.scope = scope;
-  const begunMs = core.env.clock.monotonic();
   const condemned = core.apart?.condemned(activation.path);
   if (condemned !== undefined) return attemptFailed(core, activation, condemned);
   core.apart?.onBegun(activation.path);
-  const end = isEffect(node) ? core.own.begin(effortKeyOf(core, new NodeEffort(activation))) : undefined;
+  const end = isEffect(node)
+    ? core.own.begin(activation.announcedKey ?? effortKeyOf(core, new NodeEffort(activation)))
+    : undefined;
+  const { permit } = activation;
+  const noteEnd = (ended: { readonly returned: unknown } | { readonly thrown: unknown }): void => {
+    const spent = core.ledger.ownOf(activation)?.spent;
+    core.apart?.onEnded(activation.path);
+    permit?.leave(spent?.['tokens']);
+    end?.({ ...ended, spent });
+  };
   let returned: unknown;
   try {
     returned = callInScope(scope, () => node.implementation.run(new Context(core, activation)));
   } catch (error) {
-    core.apart?.onEnded(activation.path);
-    end?.({ thrown: error, spent: costSoFar(core, activation) });
+    noteEnd({ thrown: error });
     return attemptFailed(core, activation, error);
   }
-  if (!isThenable(returned)) core.apart?.onEnded(activation.path);
   const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
   if (goesOn && isCurrent()) armTimeout(core, activation, begunMs, isCurrent);
   if (!isThenable(returned)) {
-    end?.({ returned, spent: costSoFar(core, activation) });
+    noteEnd({ returned });
     return attemptReturned(core, activation, returned);
   }
   returned.then(
     (value) => {
-      core.apart?.onEnded(activation.path);
-      end?.({ returned: value, spent: costSoFar(core, activation) });
+      noteEnd({ returned: value });
       if (isCurrent()) attemptReturned(core, activation, value);
     },
     (error: unknown) => {
-      core.apart?.onEnded(activation.path);
-      end?.({ thrown: error, spent: costSoFar(core, activation) });
+      noteEnd({ thrown: error });
       if (isCurrent()) attemptFailed(core, activation, error);
     },
   );
-}
-
-/** What the attempt of an activation has spent outside of its steps, if anything. */
-function costSoFar(core: RunCore, activation: Activation): Amounts | undefined {
-  return core.ledger.ownOf(activation)?.spent;
 }
 
 /** Gives up an activation because nothing may start any more. */
@@ -153,7 +153,7 @@ export function attemptFailed(core: RunCore, activation: Activation, thrown: unk
   // The grace of one that was cancelled began then.
   if (activation.isCancelled) return;
   activation.cancelTimer?.();
-  activation.cancelTimer = holdTimer(core, core.env.limits.cancelGraceMs, () => {
+  activation.cancelTimer = holdTimer(core, core.env.bounds.cancelGraceMs, () => {
     if (core.agenda.holds.delete(activation) && activation.phase === 'running')
       endFailed(core, activation, error, true);
   });
@@ -203,12 +203,12 @@ function scheduleRetry(core: RunCore, activation: Activation, error: unknown, de
   noteEvents(core, activation);
   activation.attempt += 1;
   const { attempt } = activation;
-  const retryAt = core.env.clock.now() + delayMs;
   bookAll(core, activation);
-  planRetry(core, new NodeEffort(activation), { attempt, retryAt, error });
+  const retryAt = planRetry(core, new NodeEffort(activation), { attempt, delayMs, error });
   clearFailedSteps(core, activation);
   core.draft.mustCommit = true;
   core.loop.traceFailure(activation, error, false);
+  core.env.monitor?.attemptEnded(core.rootFrame.graph.id, 'retrying');
   core.loop.publishLive('retrying', activation, { attempt, retryAt });
   core.loop.beginLater(activation, retryAt);
 }

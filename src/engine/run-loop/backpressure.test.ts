@@ -32,21 +32,21 @@ const steps = (run: () => unknown): Graph =>
     edges('> a', 'a >'),
   );
 
-test.each<[string, (run: () => unknown) => Graph, EngineOptions['limits'], number]>([
+test.each<[string, (run: () => unknown) => Graph, EngineOptions['bounds'], number]>([
   ['nodes', chain, { pendingCommits: 4 }, 4],
   ['nodes', chain, { pendingBytes: 4_000 }, 4],
   ['steps', steps, { pendingCommits: 4 }, 4],
   ['steps', steps, { pendingBytes: 4_000 }, 4],
 ])(
   'E4.4 %s run ahead of so many commits and bytes, and go on when those have landed: %#',
-  async (_, make, limits, ahead) => {
+  async (_, make, bounds, ahead) => {
     const memory = createMemoryStore({ now: () => 1_700_000_000_000 });
     const open = Promise.withResolvers<void>();
     const commit = async (given: Commit): Promise<CommitReply> => {
       await open.promise;
       return memory.commit(given);
     };
-    const { engine } = createBench({ store: { ...memory, commit }, ...(limits && { limits }) });
+    const { engine } = createBench({ store: { ...memory, commit }, ...(bounds && { bounds }) });
     let runs = 0;
     // Each output fills a checkpoint of a little over 1,000 bytes.
     const graph = make(() => ((runs += 1), 'x'.repeat(1_000)));

@@ -1,7 +1,7 @@
 /** Decides when a run makes a checkpoint, how durable it must be, and what waits for that (C10, E3, E4). */
 import type { Durability } from '../../ports/store.ts';
-import type { RunStatus } from '../../state/tree.ts';
-import type { LoadCost } from '../../history/load/lineage.ts';
+import { isUnderWay, type RunStatus } from '../../state/tree.ts';
+import type { LoadCost } from '../../history/load/snapshot-policy.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
 
@@ -90,18 +90,20 @@ export class Checkpoints {
   }
 
   /**
-   * Makes the last checkpoint of a run that ends or pauses here, which gives the claim of one that has ended up. Resolves when all
+   * Makes the last checkpoint of a run that ends or pauses here, which gives the claim of one that has ended up. A run that goes on with what
+   * follows its cancel or failure (`cancelling`, `running`) keeps its claim. Resolves when all
    * checkpoints are durable.
    * @returns whether the claim is still to be released
    */
   async makeLast(status: RunStatus): Promise<boolean> {
     const { committer, draft } = this.#core;
-    const releases = draft.isPending && status !== 'paused' && status !== 'cancelling';
+    const goesOn = isUnderWay(status);
+    const releases = draft.isPending && status !== 'paused' && !goesOn;
     if (draft.isPending) committer.commit('power', { isLast: releases });
     await committer.settled();
     if (committer.broken !== undefined) throw committer.broken;
     this.#durable?.resolve();
     if (status === 'paused') await this.#snapshots.atPause();
-    return !releases && status !== 'cancelling';
+    return !releases && !goesOn;
   }
 }

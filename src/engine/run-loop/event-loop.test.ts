@@ -9,7 +9,7 @@ import type { EffectClass, NodeContext } from '../../graph/contracts/node-contra
 import { END, type Graph } from '../../graph/graph.ts';
 import { mapNode } from '../../nodes/builders.ts';
 import type { Store } from '../../ports/store.ts';
-import { Pace } from '../live-run/draft.ts';
+import { Pace } from '../live-run/pace.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 import { openSqliteStore } from '../../stores/sqlite/index.ts';
 

@@ -2,11 +2,13 @@
 import { CairnError } from '../../errors.ts';
 import { readMessagesIntact } from '../../history/stored/messages.ts';
 import { copyValue } from '../../state/values/admit.ts';
-import { decodeJson, encodeValue } from '../../state/values/codec.ts';
+import { decodeJson } from '../../state/values/revive.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { MessageRow } from '../../ports/store.ts';
 import { readHandOver, storedHandOver, takeHandOver } from '../effects/hand-over.ts';
 import { recordSignal } from '../waits/early-signals.ts';
-import { offloadForm } from '../validate/admit-outcome.ts';
+import { offloadForm } from '../validate/offload.ts';
+import { actorIn, isBound } from '../validate/whose-answer.ts';
 import { closeWait, timeoutOf } from '../waits/open-wait.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 import type { CancelRequest } from '../live-run/run-ending.ts';
@@ -23,8 +25,8 @@ export function messageBody(body: Uint8Array): MessageBody {
 /** Decodes the body of a cancel request. Older ones say nothing. */
 export function cancelBody(body: Uint8Array): CancelRequest {
   if (body.byteLength === 0) return {};
-  const { reason, by, force } = decodeJson(decoder.decode(body)) as CancelRequest;
-  return { ...(reason !== undefined && { reason }), ...(by !== undefined && { by }), ...(force === true && { force }) };
+  const { reason, force, ...who } = decodeJson(decoder.decode(body)) as CancelRequest;
+  return { ...actorIn(who), ...(reason !== undefined && { reason }), ...(force === true && { force }) };
 }
 
 /** Reads messages and applies each to the run, once. */
@@ -51,7 +53,7 @@ export class MessageIntake {
   start(): void {
     const { env } = this.#core;
     if (!env.store.capabilities.isShared || this.#isStopped) return;
-    this.#cancel = env.clock.setTimer(env.limits.messagePollMs, () => {
+    this.#cancel = env.clock.setTimer(env.bounds.messagePollMs, () => {
       if (!this.#isOverdue && env.store.hearsOthers?.() === true) return this.start();
       void this.tryRead().then(() => this.start());
     });
@@ -144,7 +146,7 @@ export class MessageIntake {
     take: (form: Value) => void,
   ): Promise<void> {
     const core = this.#core;
-    if (row.body.byteLength <= core.env.limits.inlineBytes) return take(value);
+    if (row.body.byteLength <= core.env.bounds.inlineBytes) return take(value);
     core.agenda.keepAliveCount += 1;
     try {
       const form = await store(value);
@@ -169,15 +171,21 @@ export class MessageIntake {
         ([, wait]) => wait.kind === 'signal' && wait.name === body.signal,
       );
       if (waiting === undefined) {
-        core.draft.note({ kind: 'signal', detail: body.signal });
+        core.draft.note({ kind: 'signal', detail: body.signal, ...body.sender });
         return recordSignal(core, core.rootFrame, row.name, body, form);
       }
-      return closeWait(core, waiting[0], { output: body.value, outputJson, by: body.by ?? 'signal' });
+      const { by = 'signal', sender } = body;
+      return closeWait(core, waiting[0], { output: body.value, outputJson, by, ...(sender && { sender }) });
     }
     const wait = Object.hasOwn(core.root.waits, row.name) ? core.root.waits[row.name] : undefined;
-    if (wait === undefined) return;
-    const by = body.by ?? 'person';
-    if (body.isTimeout === true) closeWait(core, row.name, { error: timeoutOf(wait), by });
-    else closeWait(core, row.name, { output: body.value, outputJson, by });
+    const { by = 'person', isRuled, isTimeout } = body;
+    // It was closed as changed after the answer was given: what was said is kept.
+    if (wait === undefined)
+      return core.draft.note({ kind: 'changed', wait: row.name, by, detail: { answer: body.value } });
+    // Posted by who did not know the question, or not its rules: it stays open, for the next answer.
+    if (isBound(wait) && isRuled !== true && by !== 'timeout') return;
+    const who = { ...actorIn(body), by };
+    if (isTimeout === true) closeWait(core, row.name, { error: timeoutOf(wait), by });
+    else closeWait(core, row.name, { output: body.value, outputJson, ...who });
   }
 }

@@ -5,8 +5,10 @@ import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { admitSaved } from '../validate/admit-saved.ts';
 import { decideStart, nothingRecorded, type StartDecision } from '../plan/decide-start.ts';
+import { isRefused, refuseNode } from '../effects/refuse.ts';
 import { NodeEffort, announceUntraced } from '../visit-records/intent.ts';
-import { noteView, pathKeyOf, reopenedVisit } from '../visit-records/node-record.ts';
+import { noteView, reopenedVisit } from '../visit-records/node-record.ts';
+import { pathKeyOf } from '../visit-records/node-path.ts';
 import { accountOf } from '../visit-records/account.ts';
 import { openPinnedView } from '../visit-records/shown-state.ts';
 import { reopenFailed } from '../visit-records/step-record.ts';
@@ -85,7 +87,12 @@ function decide(core: RunCore, activation: Activation, record: NodeRecord | unde
       earlier:
         record === undefined
           ? nothingRecorded
-          : { hasOutcome: record.kept !== undefined, hasIntent: record.intent !== undefined, retryAt: record.retryAt },
+          : {
+              hasOutcome: record.kept !== undefined,
+              // What may have happened in the original is not judged in a fork that cannot act: the record has its end, or it is refused.
+              hasIntent: record.intent !== undefined && core.root.noEffects === undefined,
+              retryAt: record.retryAt,
+            },
       passesCondition: () => node.when === undefined || passesWhen(activation),
       offer: (what) => replay?.offer(new NodeEffort(activation), what),
       now: record?.retryAt === undefined ? 0 : core.env.clock.now(),
@@ -117,12 +124,21 @@ function passesWhen({ node, view }: Activation): boolean {
   return node.when?.evaluate({ outcome, state: view.state }) === true;
 }
 
+function refuse(core: RunCore, activation: Activation): void {
+  if (core.loop.refuse === undefined) refuseNode(core, activation);
+  else core.loop.refuse(activation);
+}
+
+/** Decisions by which a node's own function may come to run. */
+const mayAct: ReadonlySet<StartDecision<Offer>['kind']> = new Set(['begin', 'later', 'doubt']);
+
 function carryOut(
   core: RunCore,
   activation: Activation,
   record: NodeRecord | undefined,
   decision: StartDecision<Offer>,
 ): void {
+  if (mayAct.has(decision.kind) && isRefused(core, new NodeEffort(activation))) return refuse(core, activation);
   switch (decision.kind) {
     case 'begin':
       return core.root.released === true && announceUntraced(core, new NodeEffort(activation), activation.attempt)

@@ -1,22 +1,33 @@
 /** Advances one claimed run until it ends, pauses, or cannot go on in this process (E1). */
-import { CairnError, type ErrorCode, readableThrown } from '../../errors.ts';
-import type { Amounts } from '../../graph/amounts.ts';
-import type { SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
+import { CairnError, readableThrown } from '../../errors.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-span.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
-import type { RunStatus } from '../../state/tree.ts';
-import type { LiveEvent } from '../api.ts';
+import { followUpOf, isUnderWay, nextDueOf, type RunStatus } from '../../state/tree.ts';
+import type { LiveEvent, ResumeOptions } from '../api.ts';
+import { actorIn } from '../validate/whose-answer.ts';
 import { begin, beginLater, beginRetry } from '../effects/begin.ts';
 import { judgeNode } from '../effects/judge.ts';
-import { asError, errorSummary } from '../validate/admit-outcome.ts';
+import { asError, errorSummary } from '../validate/admit-error.ts';
 import { checkBudget } from '../validate/check-budget.ts';
-import { bookAll, setRunBudget } from '../visit-records/account.ts';
+import { bookAll } from '../visit-records/account.ts';
+import { setRunBudget } from '../visit-records/budget.ts';
 import { exceptionOf } from '../visit-records/failure-note.ts';
 import type { Activation, AttemptLabel, Loop, OwnerHold } from '../live-run/loop.ts';
-import { type Draft, claimLost } from '../live-run/draft.ts';
-import { isEffect, liveEventOf, runningNow, RunCore, type EngineEnvironment } from '../live-run/run-core.ts';
-import { type CancelRequest, endingOf, isFailing, noteCancelled, noteCancelling } from '../live-run/run-ending.ts';
+import type { Draft } from '../live-run/draft.ts';
+import { claimLost } from '../live-run/standing.ts';
+import { liveEventOf, runningNow, RunCore, type EngineEnvironment } from '../live-run/run-core.ts';
+import {
+  type CancelRequest,
+  endingOf,
+  isFailing,
+  noteCancelled,
+  noteCancelling,
+  noteFailing,
+  putFailureBack,
+  timeLimitWait,
+} from '../live-run/run-ending.ts';
 import type { RunFeed } from '../live-run/committer.ts';
 import { holdTimer } from '../live-run/timers.ts';
 import { startInitial } from '../settle/start-planned.ts';
@@ -27,32 +38,13 @@ import { answerHere, armDueTime, fireDueWait } from '../waits/open-wait.ts';
 import { attemptFailed, launch } from './attempt.ts';
 import { LiveWriter } from './live-writer.ts';
 import { Checkpoints } from './checkpoints.ts';
+import type { FatalFailure } from '../monitor.ts';
 import type { ClaimKeeper } from '../live-run/claim-keeper.ts';
 import { MessageIntake } from './message-intake.ts';
 import { prepareStart } from './prepare.ts';
-
-// The error that stopped a run, as those who follow it get it.
-
-/** What has to be done first, by the code of what a store refused. */
-const remedies: Readonly<Partial<Record<ErrorCode, string>>> = {
-  STORE_FULL: 'Free some disk space',
-  STORE_UNAVAILABLE: 'See that it can be reached',
-  STORE_BUSY: 'Wait until the other process is done',
-  STORE_READ_ONLY: 'Mend the file permissions',
-  STORE_DENIED: 'Give the role its rights',
-};
-
-/**
- * Elsewhere these errors say to do the same again. To start a run again that was recorded would begin another one, so that here they name
- * the run to resume.
- */
-function stoppedBy(error: unknown, runId: string): unknown {
-  if (!CairnError.is(error)) return error;
-  const remedy = remedies[error.code];
-  if (remedy === undefined) return error;
-  const hint = `${remedy}, then resume run ${runId}: what was committed is kept.`;
-  return new CairnError(error.code, { ...error.data, hint }, { cause: error });
-}
+import type { QueuedAt } from '../places/run-places.ts';
+import { RunTimer } from './run-timer.ts';
+import { isAround, leavesWork, stoppedBy } from './stopped-run.ts';
 
 /** A run that is claimed and loaded. */
 interface RunnerOptions {
@@ -69,22 +61,18 @@ interface RunnerOptions {
   readonly secrets: ReadonlyMap<string, string>;
 }
 
-/** Whether a function is running that may be called again without a question where the run goes on, though nobody declared that it may. */
-function leavesWork(core: RunCore): boolean {
-  for (const { activations } of core.frames())
-    for (const { phase, node, stepsInFlight } of activations.values())
-      if (phase === 'running' && !isEffect(node) && (node.isDeclared === false || stepsInFlight > 0)) return true;
-  return false;
-}
-
 /** The loop of one run (E1.2): turns, launches, checkpoints, and the end. */
 export class Runner implements Loop {
   readonly core: RunCore;
   /**
-   * Resolves when the run has ended or paused and its claim was released, or when it was cancelled and goes on under the same claim with
-   * what follows a cancel; rejects when it cannot be advanced here.
+   * Resolves when the run has ended or paused and its claim was released, or when it was cancelled or failed and goes on under the same claim
+   * with what follows that; rejects when it cannot be advanced here.
    */
   readonly ended: Promise<void>;
+  /** What the run fails by, where that is logged: the innermost node of the last frames that failed. */
+  failure: FatalFailure | undefined;
+  /** Where the run stands in line, if it found no place. */
+  queued: QueuedAt | undefined;
   readonly #feed: RunFeed;
   /** Undefined if the store has no live feed. */
   readonly #live: LiveWriter | undefined;
@@ -99,6 +87,9 @@ export class Runner implements Loop {
   #isOver = false;
   #ownerHold: OwnerHold | undefined;
   #cancelled: CancelRequest = {};
+  readonly #time: RunTimer;
+  /** Set when the time of the run is over. */
+  #late: CairnError | undefined;
   /** Until this is set, messages may be taken but nothing is planned, because the plan has not listed the open activations yet. */
   #isStarted = false;
 
@@ -128,6 +119,7 @@ export class Runner implements Loop {
     this.#checkpoints = new Checkpoints(core, loaded.cost);
     this.#keeper = options.keeper;
     this.#intake = new MessageIntake(core, (request) => this.cancel(request));
+    this.#time = new RunTimer(core, (error) => this.#endTime(error));
   }
 
   /** Starts the loop: takes waiting messages, fires due timers, starts what the plan lists. */
@@ -145,15 +137,46 @@ export class Runner implements Loop {
     if (core.run.hasMessages) await this.#intake.read();
     if (this.#isOver) return;
     const now = core.env.clock.now();
-    for (const [waitId, wait] of Object.entries(core.root.waits)) {
-      if (wait.dueAt !== undefined && wait.dueAt <= now) fireDueWait(core, waitId);
-      else armDueTime(core, waitId);
-    }
+    this.#time.start();
+    const waits = Object.entries(core.root.waits).filter(([waitId]) => waitId !== timeLimitWait);
+    const isDue = ([, wait]: (typeof waits)[number]): boolean => (nextDueOf(wait) ?? Infinity) <= now;
+    const mustRecord = core.run.hasMessages || this.#late !== undefined || waits.some(isDue);
+    for (const one of waits)
+      if (isDue(one)) fireDueWait(core, one[0]);
+      else armDueTime(core, one[0]);
+    if (core.run.schedule.key !== undefined && !(await this.#findPlace(mustRecord))) return;
     startInitial(core, core.rootFrame, core.isTakenOver);
     if (core.root.left === true) core.draft.delete(['left']);
     if (isFailing(core.root)) core.standing.stop('failing');
     this.#isStarted = true;
     this.requestTurn();
+  }
+
+  /**
+   * Takes the places of the limits that the run is under. Without room it is given back and stands in line; what it has taken in is recorded
+   * first. @returns whether it may begin
+   */
+  async #findPlace(mustRecord: boolean): Promise<boolean> {
+    const { core } = this;
+    const { places } = core.env;
+    // What follows a cancel or a failure needs no place, nor does a run that only stops.
+    if (followUpOf(core.root) !== undefined || this.#late !== undefined) return true;
+    if (mustRecord) {
+      this.seal();
+      await core.committer.settled();
+    }
+    if (this.#isOver) return false;
+    const queued = await places.enter(core.claim, core.run);
+    if (queued === undefined || this.#isOver) return !this.#isOver;
+    this.queued = queued;
+    this.#isOver = true;
+    core.standing.stop('ended');
+    this.#stopTimers();
+    core.own.handOver();
+    await this.#live?.end(false);
+    core.env.monitor?.handedBack(core.run, true);
+    this.#end.resolve();
+    return false;
   }
 
   /** Whether the run is not advanced any more: it has ended or paused, or could not be advanced. */
@@ -168,9 +191,9 @@ export class Runner implements Loop {
   }
 
   /** Sets a new budget on behalf of somebody who resumes the run. @throws USAGE_INVALID */
-  setBudget(budget: Amounts | undefined, by: string | undefined): void {
+  setBudget({ budget, ...who }: ResumeOptions): void {
     if (budget === undefined) return;
-    setRunBudget(this.core.draft, checkBudget(budget), by);
+    setRunBudget(this.core.draft, checkBudget(budget), actorIn(who));
     this.core.ledger.change();
     this.requestTurn();
   }
@@ -189,24 +212,41 @@ export class Runner implements Loop {
     if (this.#isOver) return;
     const isForced = request.force === true;
     if (core.standing.isCancelling) {
-      if (isForced) this.#cancelled = { ...this.#cancelled, force: true };
+      if (this.#late !== undefined) {
+        this.#late = undefined;
+        this.#cancelled = request;
+      } else if (isForced) this.#cancelled = { ...this.#cancelled, force: true };
       return;
     }
     if (core.root.cancel !== undefined && !isForced) return;
     this.#cancelled = request;
+    this.#stopWork(new CairnError('RUN_CANCELLED', { runId: core.runId }));
+  }
+
+  /** Aborts what runs, and ends it by force after a grace period. */
+  #stopWork(reason: CairnError): void {
+    const { core } = this;
     core.standing.stop('cancelling');
-    this.#abortAll(new CairnError('RUN_CANCELLED', { runId: core.runId }));
-    core.env.clock.setTimer(core.env.limits.cancelGraceMs, () => {
+    this.#abortAll(reason);
+    core.env.clock.setTimer(core.env.bounds.cancelGraceMs, () => {
       core.agenda.busyCount = 0;
       this.requestTurn();
     });
     this.requestTurn();
   }
 
+  /** Fails the run because its time is over, as a cancel ends one (E6.10). */
+  #endTime(error: CairnError): void {
+    if (this.#isOver || this.core.standing.isCancelling) return;
+    this.#late = error;
+    this.#stopWork(error);
+  }
+
   /** Starts nothing more. When what runs has ended and is recorded, the run is given back as it is (HO1). */
   yieldRun(): void {
     if (this.#isOver) return;
     this.core.standing.stop('yielding');
+    for (const giveBack of this.core.agenda.placeWaits.keys()) giveBack();
     this.requestTurn();
   }
 
@@ -268,7 +308,9 @@ export class Runner implements Loop {
     core.own.handOver();
     await this.#live?.end(false);
     await core.env.store.releaseClaim(core.claim).catch(() => {});
+    await core.env.places.leave(core.claim, core.run, false);
     this.#feed.close();
+    core.env.monitor?.handedBack(core.run, reason === 'yielded');
     this.#end.reject(
       reason === 'closed' ? new CairnError('STORE_CLOSED', { store: 'engine' }) : claimLost(core.runId, 'yielded'),
     );
@@ -363,7 +405,12 @@ export class Runner implements Loop {
   }
 
   traceFailure({ path }: Activation, error: unknown, isOfFrame: boolean): void {
-    this.#feed.tracer?.failed(path, exceptionOf(this.core, error), isOfFrame);
+    const { tracer } = this.#feed;
+    const isLogged = isOfFrame && this.core.env.monitor?.hasLog === true && !isAround(path, this.failure?.node);
+    if (tracer === undefined && !isLogged) return;
+    const exception = exceptionOf(this.core, error);
+    tracer?.failed(path, exception, isOfFrame);
+    if (isLogged) this.failure = { node: path, exception };
   }
 
   fail(thrown: unknown): void {
@@ -378,10 +425,13 @@ export class Runner implements Loop {
     for (const activation of core.rootFrame.activations.values()) core.agenda.forget(activation);
     this.#feed.close(error);
     void this.#live?.end(false);
-    core.env.store.releaseClaim(core.claim).then(
-      () => this.#end.reject(error),
-      () => this.#end.reject(error),
-    );
+    core.env.monitor?.broken(core.run, error);
+    const { store, places } = core.env;
+    void store
+      .releaseClaim(core.claim)
+      .catch(() => undefined)
+      .then(() => places.leave(core.claim, core.run, false))
+      .then(() => this.#end.reject(error));
   }
 
   #drive(): void {
@@ -443,8 +493,8 @@ export class Runner implements Loop {
       const queued = core.agenda.queue.shift();
       if (queued !== undefined && !core.standing.isStopping && !queued.frameRun.hasFailed) prepareStart(core, queued);
     }
-    const status = endingOf(core);
-    if (status !== undefined) return this.#endWith(this.#onCancel(status) === undefined ? status : 'cancelling');
+    const status = this.#ending();
+    if (status !== undefined) return this.#endWith(status);
     if (this.#isYielded()) return this.#handBack();
     this.#checkpoints.make();
   }
@@ -454,7 +504,7 @@ export class Runner implements Loop {
     if (activation.phase !== 'running') return settleCancelled(this.core, activation);
     // It may still end by itself, which also ends the timer: the run need not wait for it then. Its own deadline holds until then.
     const { generation, cancelTimer } = activation;
-    const cancelGrace = holdTimer(this.core, this.core.env.limits.cancelGraceMs, () => {
+    const cancelGrace = holdTimer(this.core, this.core.env.bounds.cancelGraceMs, () => {
       if (activation.generation !== generation || activation.phase !== 'running') return;
       settleCancelled(this.core, activation);
       this.requestTurn();
@@ -479,21 +529,30 @@ export class Runner implements Loop {
     else this.begin(activation);
   }
 
-  /** The node that runs now, if the run ends because it was cancelled and its graph has one. */
-  #onCancel(status: RunStatus): string | undefined {
+  /** How the run ends or pauses now: `cancelling` and `running` if a node follows its cancel or its failure. Undefined: it does not. */
+  #ending(): RunStatus | undefined {
     const { root, rootFrame } = this.core;
-    const isSkipped = status !== 'cancelled' || root.cancel !== undefined || this.#cancelled.force === true;
-    return isSkipped ? undefined : rootFrame.graph.policies.onCancel;
+    const { onCancel, onRunFailure } = rootFrame.graph.policies;
+    const ending = endingOf(this.core);
+    const status = ending === 'cancelled' && this.#late !== undefined ? 'failed' : ending;
+    const isForced = this.#cancelled.force === true;
+    if (status === 'cancelled' && onCancel !== undefined && root.cancel === undefined && !isForced) return 'cancelling';
+    if (status === 'failed' && onRunFailure !== undefined && followUpOf(root) === undefined) return 'running';
+    return status;
   }
 
   #noteEnd(status: RunStatus): void {
     const { core } = this;
     const { draft, root, env, rootFrame } = core;
+    const { onCancel = '', onRunFailure = '' } = rootFrame.graph.policies;
     // Nothing of a cancelled run is repeated, so the cost of unfinished work is recorded now.
     if (status === 'cancelled' || status === 'cancelling') bookAll(core);
     if (status === 'cancelled') return noteCancelled(draft, this.#cancelled);
-    if (status === 'cancelling')
-      return noteCancelling(draft, rootFrame.graph.policies.onCancel as string, this.#cancelled, env.clock.now());
+    if (status === 'cancelling') return noteCancelling(draft, onCancel, this.#cancelled, env.clock.now());
+    if (this.#late !== undefined) draft.set(['failures', ''], this.#late);
+    if (status === 'running') return noteFailing(draft, onRunFailure, env.clock.now());
+    if (status === 'failed') putFailureBack(draft);
+    if (status === 'paused') this.#time.pause();
     const isNew = root.status !== status;
     if (isNew) draft.setStatus(status);
     // A fork is paused from its first checkpoint on. If that it stops again is all that the next one has to tell, it tells that.
@@ -518,8 +577,9 @@ export class Runner implements Loop {
       .makeLast(status)
       .then(async (isClaimHeld) => {
         await this.#live?.end(status !== 'paused');
-        // The last commit is durable. If releasing the claim fails, it expires. A cancelled run whose `onCancel` node is next keeps it.
+        // The last commit is durable. If releasing the claim fails, it expires. A run whose `onCancel` or `onRunFailure` node is next keeps it.
         if (isClaimHeld) await core.env.store.releaseClaim(core.claim).catch(() => {});
+        if (!isUnderWay(status)) await core.env.places.leave(core.claim, core.run, status !== 'paused');
       })
       .then(this.#end.resolve, this.#end.reject);
   }
@@ -533,6 +593,7 @@ export class Runner implements Loop {
   #stopTimers(): void {
     this.#keeper.stop();
     this.#intake.stop();
+    this.#time.stop();
     for (const { activations } of this.core.frames()) for (const { scope } of activations.values()) scope?.end();
     for (const cancel of this.core.agenda.timers) cancel();
   }

@@ -1,8 +1,8 @@
 /** Writes a run's snapshots outside of its commits (C4). Without a snapshot loading takes longer, but nothing is lost. */
 import { measureValue } from '../../history/stored/measure-value.ts';
-import { SnapshotPolicy, type LoadCost } from '../../history/load/lineage.ts';
+import { SnapshotPolicy, type LoadCost } from '../../history/load/snapshot-policy.ts';
 import { writeSnapshotText, writeStoredSnapshot } from '../../history/load/fold-stored.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 
 /** Writes a snapshot when the policy says so. */
@@ -51,7 +51,7 @@ export class SnapshotWriter {
   #prepare(stateBytes: number): () => Promise<unknown> {
     const { env, run, root, committer, draft } = this.#core;
     const { seq, checksum } = committer;
-    if (draft.hasBlobs && stateBytes >= env.limits.inlineBytes) {
+    if (draft.hasBlobs && stateBytes >= env.bounds.inlineBytes) {
       return async () => {
         const stored = await env.store.readRun(run);
         if (stored !== undefined) await writeStoredSnapshot(env.store, env.blobs, stored, seq);

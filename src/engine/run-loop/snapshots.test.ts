@@ -33,7 +33,7 @@ async function snapshotsOf(stateBytes: number): Promise<number> {
     { policies: { checkpoint: 'every_node' } },
   );
   // Held in the state itself, and in no blob.
-  const bench = createBench({ store: counting, clock, limits: { inlineBytes: 1e9 } });
+  const bench = createBench({ store: counting, clock, bounds: { inlineBytes: 1e9 } });
   const result = await runToRest(bench.engine, graph, { text: 'y'.repeat(stateBytes) });
   expect([result.status, result.seq >= 200]).toEqual(['completed', true]);
   return written;

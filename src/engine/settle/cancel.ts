@@ -2,11 +2,11 @@
 import { CairnError } from '../../errors.ts';
 import { Activation, type FrameRun } from '../live-run/loop.ts';
 import { isEffect, type RunCore } from '../live-run/run-core.ts';
-import { leave } from '../waits/wait.ts';
+import { leave } from '../waits/leave-at-wait.ts';
 import { openEffectsOf, openInVisit, type DoubtedEffect } from '../visit-records/settle-record.ts';
 import { openDoubt } from '../waits/open-wait.ts';
 import type { GraphNode } from '../../graph/graph.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 
 // Handles effects below an activation that have started and have no result. Before the activation settles, they end, or somebody judges
 // them (P2, X3).
@@ -30,7 +30,7 @@ export function takeHolds(core: RunCore): void {
 }
 
 /** Stops the child runs of an activation whose function goes on. Its calls fail once the effects in them have ended. */
-export function stopChildren(core: RunCore, activation: Activation): void {
+function stopChildren(core: RunCore, activation: Activation): void {
   stopFrames(core, activation);
   const failure = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
   for (const frameRun of core.agenda.childFrames) {

@@ -116,7 +116,7 @@ test('E7 nobody is asked, or waited for, about an effect in doubt that is cancel
       ],
       edges('> before', 'before > slow', '> fast', 'slow > join', 'fast > join', 'join >'),
     );
-  const { bench, graph, calls } = await killedInEffect(make, createBench({ limits: { effectMs: 60_000 } }));
+  const { bench, graph, calls } = await killedInEffect(make, createBench({ bounds: { effectMs: 60_000 } }));
   const engine = afterCrash(bench);
   const [asked] = await engine.waits('r');
   await engine.answer('r', asked?.waitId ?? '', 'yes');

@@ -73,11 +73,11 @@ describe('P2 X3.8 W6.11 a child run that is cancelled over an effect that a cras
     expect([done.state.outputs['p'], calls()]).toEqual(['cancelled', 1]);
   });
 
-  test('asks nobody where the node says that doubts fail, nor about a step that says it is forgettable', async () => {
+  test('asks nobody where the node says that doubts fail, nor about a step that asks a model', async () => {
     const failing = (effect: Effect): Graph => single('w', 'write', effect, { onInDoubt: 'fail' });
-    const forgettable = (effect: Effect): Graph =>
-      single('a', 'read', (ctx) => (ctx.isResumed ? settleDown() : pays(ctx, effect, { forgettable: true })));
-    for (const make of [failing, forgettable]) {
+    const modelCall = (effect: Effect): Graph =>
+      single('a', 'read', (ctx) => (ctx.isResumed ? settleDown() : pays(ctx, effect, { isModelCall: true })));
+    for (const make of [failing, modelCall]) {
       const { bench, graph } = await killedInEffect((effect) => cancels(make(effect)));
       expect((await resumeToRest(afterCrash(bench), 'r', graph)).waits).toEqual([]);
     }

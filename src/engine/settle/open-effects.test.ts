@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
-import { viewState } from '../../history/read/whole-checkpoint.ts';
+import { viewState } from '../../history/read/checkpoint-view.ts';
 import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
 import {
   afterCrash,

@@ -1,6 +1,7 @@
 /** Settles an activation with an outcome, after its large values were put into the blob store (C5). */
 import type { Activation } from '../live-run/loop.ts';
-import { type AdmittedOutcome, hasLargeValues, offloadOutcome } from '../validate/admit-outcome.ts';
+import type { AdmittedOutcome } from '../validate/admit-outcome.ts';
+import { hasLargeValues, offloadOutcome } from '../validate/offload.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 import { settleCompleted } from './settle.ts';
 import type { SettleSource } from '../visit-records/settle-record.ts';
@@ -12,7 +13,7 @@ export function settleOutcome(
   outcome: AdmittedOutcome,
   source: SettleSource = {},
 ): Promise<void> | undefined {
-  if (!hasLargeValues(outcome, core.env.limits.inlineBytes)) {
+  if (!hasLargeValues(outcome, core.env.bounds.inlineBytes)) {
     settleCompleted(core, activation, outcome, source);
     return undefined;
   }

@@ -3,24 +3,26 @@ import { CairnError, isTooDeep } from '../../errors.ts';
 import type { ConditionScope, GraphEdge } from '../../graph/graph.ts';
 import { outputsOfSteps } from '../../state/channels/channels.ts';
 import type { StepOrder } from '../../state/tree.ts';
-import type { Admitted } from '../../state/values/codec.ts';
+import type { Admitted } from '../../state/values/admit.ts';
 import { channelNames, overlaps } from '../../state/channels/view.ts';
-import { hashParts } from '../../state/values/values.ts';
+import { hashParts } from '../../state/values/canonical-text.ts';
 import type { Activation, FrameRun } from '../live-run/loop.ts';
-import { type AdmittedOutcome, admitError, asError, errorSummary } from '../validate/admit-outcome.ts';
+import type { AdmittedOutcome } from '../validate/admit-outcome.ts';
+import { admitError, asError, errorSummary } from '../validate/admit-error.ts';
 import { startPlanned } from './start-planned.ts';
 import { dropChildren, askAfterCrash, askOpenEffects } from './cancel.ts';
 import type { FailureNote } from '../../history/stored/change.ts';
 import { failureNote } from '../visit-records/failure-note.ts';
-import { notifyWaiting } from '../waits/wait.ts';
+import { notifyWaiting } from '../waits/leave-at-wait.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 import { routeEdges } from '../plan/route.ts';
 import type { RunCore } from '../live-run/run-core.ts';
-import { sealViews, outcomeKeyOf } from '../visit-records/node-record.ts';
+import { sealViews } from '../visit-records/node-record.ts';
+import { outcomeKeyOf } from '../visit-records/node-path.ts';
 import { bookAll } from '../visit-records/account.ts';
 import { firstFailedLast, hasFailedLast } from '../visit-records/failed-nodes.ts';
 import { settledState } from '../visit-records/settled-state.ts';
-import { noteEvents } from '../visit-records/list-record.ts';
+import { noteEvents } from '../visit-records/recorded-events.ts';
 import {
   updatesJson,
   writeRecord,
@@ -236,10 +238,9 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   if (wanted === 'after' || wanted === 'both' || core.draft.holdsEffect || ending.status === 'failed' || isLarge)
     core.draft.mustCommit = true;
   if (frameRun.parent !== undefined) notifyWaiting(core, frameRun);
-  if (core.loop.isWatched) {
-    if (ending.status === 'failed') core.loop.traceFailure(activation, ending.error, ending.fired === undefined);
-    core.loop.publishLive('settled', activation, reportedEnding(ending));
-  }
+  if (ending.status === 'failed') core.loop.traceFailure(activation, ending.error, ending.fired === undefined);
+  core.env.monitor?.attemptEnded(core.rootFrame.graph.id, ending.status);
+  if (core.loop.isWatched) core.loop.publishLive('settled', activation, reportedEnding(ending));
   core.loop.requestTurn();
 }
 

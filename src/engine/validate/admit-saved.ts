@@ -1,5 +1,5 @@
 /** Prepares an outcome that was saved in the tree to be settled again. */
-import { admitValue, type Admitted } from '../../state/values/codec.ts';
+import { admitValue, type Admitted } from '../../state/values/admit.ts';
 import type { SavedOutcome } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
@@ -7,7 +7,7 @@ import type { RunCore } from '../live-run/run-core.ts';
 
 /** Its values were validated when they were saved, so they only have to be encoded. */
 export function admitSaved(core: RunCore, activation: Activation, saved: SavedOutcome): AdmittedOutcome {
-  const admit = (value: unknown, path: readonly string[]): Admitted => admitValue(value, path, core.env.limits);
+  const admit = (value: unknown, path: readonly string[]): Admitted => admitValue(value, path, core.env.bounds);
   const updates: AdmittedUpdates = {};
   for (const [partition, values] of Object.entries(saved.updates ?? {})) {
     updates[partition] = Object.fromEntries(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkAnswer } from './admit-input.ts';
+import { checkAnswer } from './check-answer.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
 const choices = ['Deploy', { value: 'stop', label: 'Stop it' }, { value: { retry: true }, label: 'Try again' }];

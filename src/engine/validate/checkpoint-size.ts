@@ -1,8 +1,8 @@
 /** Limits how much one outcome may add to a run. A larger one fails before anything of it is written (`policies.checkpointBytes`). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { encodeValue } from '../../state/values/codec.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import type { FrameTree } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
 import type { RunCore } from '../live-run/run-core.ts';

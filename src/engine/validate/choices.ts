@@ -1,5 +1,5 @@
 /** The choices that a question offers: their values and labels (W3). */
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 
 /** One choice. */

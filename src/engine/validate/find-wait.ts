@@ -1,6 +1,6 @@
 /** Finds the wait that a name means. Everything that takes answers uses these rules (W3, H2). */
 import { CairnError } from '../../errors.ts';
-import { isAnswerable } from '../../history/stored/messages.ts';
+import { isAnswerable } from '../../history/stored/wait-row.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 
 /** What waits can be found by. */

@@ -17,7 +17,7 @@ import {
 } from '../../../test/engine-kit.ts';
 
 const big = 'large'.repeat(1_000);
-const small = { limits: { inlineBytes: 1_000 } };
+const small = { bounds: { inlineBytes: 1_000 } };
 const pause = <T>(value: T): Promise<T> => new Promise((resolve) => setTimeout(resolve, 5, value));
 
 /** Whether any checkpoint of the run holds the large value itself. */

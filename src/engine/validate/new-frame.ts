@@ -2,22 +2,21 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, StandardResult, StandardSchema } from '../../graph/graph.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
-import type { Intake } from '../../state/values/admit.ts';
-import { admitValue, type CodecLimits } from '../../state/values/codec.ts';
+import { type Intake, admitValue, type CodecLimits } from '../../state/values/admit.ts';
 import type { FrameTree } from '../../state/tree.ts';
 
 /** Where there is no input, and the schema does not take that, the input is an empty object. @throws INPUT_INVALID; VALUE_UNSTORABLE */
 export function newFrame(
   graph: Graph,
   input: unknown,
-  limits: CodecLimits,
+  bounds: CodecLimits,
   intake: Intake | undefined,
 ): FrameTree | Promise<FrameTree> {
   const schema = graph.schemas.input;
-  if (schema === undefined) return frameOf(graph, input, limits, intake);
+  if (schema === undefined) return frameOf(graph, input, bounds, intake);
   const result = validated(schema['~standard'], input);
-  if (result instanceof Promise) return result.then((checked) => frameOf(graph, accepted(checked), limits, intake));
-  return frameOf(graph, accepted(result), limits, intake);
+  if (result instanceof Promise) return result.then((checked) => frameOf(graph, accepted(checked), bounds, intake));
+  return frameOf(graph, accepted(result), bounds, intake);
 }
 
 type Checked = StandardResult<unknown>;
@@ -48,11 +47,11 @@ function accepted(result: StandardResult<unknown>): unknown {
   throw new CairnError('INPUT_INVALID', { reason: reason.join('; ') });
 }
 
-function frameOf(graph: Graph, input: unknown, limits: CodecLimits, intake: Intake | undefined): FrameTree {
+function frameOf(graph: Graph, input: unknown, bounds: CodecLimits, intake: Intake | undefined): FrameTree {
   const schemas: Readonly<Record<string, StandardSchema | undefined>> = { ...graph.schemas };
   const channels: Record<string, Record<string, unknown>> = {};
-  for (const partition of partitions) channels[partition] = defaultsOf(schemas[partition], partition, limits, intake);
-  return { input: admitValue(input, ['input'], limits, intake).value, channels, nodes: {} };
+  for (const partition of partitions) channels[partition] = defaultsOf(schemas[partition], partition, bounds, intake);
+  return { input: admitValue(input, ['input'], bounds, intake).value, channels, nodes: {} };
 }
 
 type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, StandardSchema>> };
@@ -61,17 +60,17 @@ type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, 
 function defaultsOf(
   schema: StandardSchema | undefined,
   partition: string,
-  limits: CodecLimits,
+  bounds: CodecLimits,
   intake: Intake | undefined,
 ): Record<string, unknown> {
   if (schema === undefined) return {};
   const { shape } = schema as ObjectSchema;
   if (shape === undefined) {
-    return { ...(plainCopy(schema, {}, partition, limits, intake) as Record<string, unknown> | undefined) };
+    return { ...(plainCopy(schema, {}, partition, bounds, intake) as Record<string, unknown> | undefined) };
   }
   const values: [string, unknown][] = [];
   for (const [key, channel] of Object.entries(shape)) {
-    const value = plainCopy(channel, undefined, `${partition}.${key}`, limits, intake);
+    const value = plainCopy(channel, undefined, `${partition}.${key}`, bounds, intake);
     if (value !== undefined) values.push([key, value]);
   }
   return Object.fromEntries(values);
@@ -81,10 +80,10 @@ function plainCopy(
   schema: StandardSchema,
   value: unknown,
   path: string,
-  limits: CodecLimits,
+  bounds: CodecLimits,
   intake: Intake | undefined,
 ): unknown {
   const result = schema['~standard'].validate(value);
   if (result instanceof Promise || result.issues !== undefined) return undefined;
-  return admitValue(result.value, path.split('.'), limits, intake).value;
+  return admitValue(result.value, path.split('.'), bounds, intake).value;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readAnswer } from './admit-input.ts';
+import { readAnswer } from './read-answer.ts';
 
 const choices = ['Deploy', { value: 'stop', label: 'Stop it' }, { value: { retry: true }, label: 'Try again' }, 3];
 const asked = (schema: object): { readonly schema: object } => ({ schema });

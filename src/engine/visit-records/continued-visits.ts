@@ -6,7 +6,7 @@ import type { FrameTree, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { isEffect, type RunCore } from '../live-run/run-core.ts';
-import { recordPathOf } from './node-record.ts';
+import { recordPathOf } from './node-path.ts';
 
 type Continued = NonNullable<NodeRecord['continued']>;
 
@@ -61,8 +61,11 @@ export function noteNewCall({ draft }: RunCore, activation: Activation): boolean
   if (!mayCallOtherwise(activation)) return false;
   const at = recordPathOf(activation.path);
   const called = new Set(activation.calls);
-  for (const key of Object.keys(activation.frameRun.openRecordOf(activation.node)?.steps ?? {}))
-    if (!called.has(key)) draft.set([...at, 'steps', key, 'left'], true, 'true');
+  const { steps = {}, children = {}, lists = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
+  for (const [table, keys] of Object.entries({ steps: Object.keys(steps), children: Object.keys(children) }))
+    for (const key of keys) if (!called.has(key)) draft.set([...at, table, key, 'left'], true, 'true');
+  const left = Object.entries(lists).map(([list, calls]) => [list, calls.length] as const);
+  if (left.length > 0) draft.set([...at, 'listsLeft'], Object.fromEntries(left));
   draft.delete([...at, 'continued']);
   return true;
 }
@@ -80,7 +83,8 @@ export function uncalledEffects(activation: Activation): readonly string[] {
     for (const [key, step] of Object.entries(record.steps ?? {}))
       if (!called.has(key) && mayHaveHappened(step)) uncalled.push(key);
     // What a child run has done outside is known to its graph alone, which the function did not name.
-    uncalled.push(...Object.keys(record.children ?? {}).filter((key) => !called.has(key)));
+    for (const [key, { left }] of Object.entries(record.children ?? {}))
+      if (left !== true && !called.has(key)) uncalled.push(key);
   }
   return uncalled;
 }

@@ -2,9 +2,9 @@
 import { reasonOf } from '../../errors.ts';
 import type { CauseNote, FailureNote, StackNote } from '../../history/stored/change.ts';
 import type { SpanException } from '../../ports/telemetry.ts';
-import { hashParts } from '../../state/values/values.ts';
+import { hashParts } from '../../state/values/canonical-text.ts';
 import type { RunCore } from '../live-run/run-core.ts';
-import { asError, errorSummary } from '../validate/admit-outcome.ts';
+import { asError, errorSummary } from '../validate/admit-error.ts';
 
 /** The longest record, as JSON. */
 const noteBytes = 4096;
@@ -121,7 +121,7 @@ function isOfLibrary(frame: string): boolean {
 }
 
 /** The frames of the user's own code, innermost first. Those of libraries, of Node and of Cairn between them are counted in one line. */
-export function ownFrames(stack: string, limit: number): string[] {
+function ownFrames(stack: string, limit: number): string[] {
   const frames: string[] = [];
   let folded = 0;
   const from = stack.indexOf('\n    at ');

@@ -1,16 +1,17 @@
 /** The intent of an effect: durable before the effect starts, and withdrawn if the effect does not start (E3, E4). */
 import type { Reconciliation, StepOptions } from '../../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
 import type { BegunAgain, ChangePart } from '../../history/stored/change.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { Account, Intent, NodeRecord, StepRecord, ToldEnd } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
-import { elapsedMs, type Moment, momentOf } from '../live-run/draft.ts';
+import { elapsedMs, type Moment, momentOf } from '../live-run/standing.ts';
 import { type Due, type RunCore, isEffect } from '../live-run/run-core.ts';
-import { enterDraws, visitOf } from './list-record.ts';
+import { enterDraws } from './drawn-values.ts';
+import { visitOf } from './visit-part.ts';
 import { openRecord } from './node-record.ts';
 import { accountOf } from './account.ts';
-import { effectKey, recordedStep } from './finish-step.ts';
+import { effectKey, recordedStep } from './call-keys.ts';
 import { deleteStep, ensureSteps, setStep } from './step-record.ts';
 
 // An effort is something that is tried, and may have to be tried again: a node's visit, or one of its steps. Both have the same life:
@@ -43,12 +44,14 @@ export interface Effort extends Due {
   readonly timeoutMs: number | undefined;
   /** What it does, in words for a person who is asked about it. */
   readonly about: string | undefined;
-  /** Whether nobody is asked about it if it is in doubt and not called again. */
-  readonly isForgettable: boolean;
+  /** Whether it asks a model and changes nothing: nobody is asked about it if it is in doubt and not called again. */
+  readonly isModelCall: boolean;
   /** Finds out whether the effect with a key happened. */
   readonly reconcile: StepOptions['reconcile'] | undefined;
   /** What is recorded of it at the moment, if anything. */
   fields(): EffortFields | undefined;
+  /** Its announcement, as recorded. */
+  readonly intent: Intent | undefined;
   /** Records it as started, with these fields in place of the present ones. */
   write(fields: EffortFields): void;
   /** Restores the record from before it was announced. Undefined: there was none. */
@@ -81,7 +84,6 @@ export class NodeEffort implements Effort {
   readonly stepKey = undefined;
   readonly ownInputHash = undefined;
   readonly about = undefined;
-  readonly isForgettable = false;
 
   constructor(activation: Activation) {
     this.activation = activation;
@@ -108,6 +110,9 @@ export class NodeEffort implements Effort {
   get isIdempotent(): boolean {
     return this.activation.node.idempotent;
   }
+  get isModelCall(): boolean {
+    return this.activation.node.implementation.isModelCall === true;
+  }
   get retry(): RetryPolicy | undefined {
     return this.activation.node.retry;
   }
@@ -117,6 +122,10 @@ export class NodeEffort implements Effort {
 
   fields(): EffortFields | undefined {
     return fieldsOf(this.#record);
+  }
+
+  get intent(): Intent | undefined {
+    return this.#record?.intent;
   }
 
   get #record(): NodeRecord | undefined {
@@ -200,8 +209,8 @@ export class StepEffort implements Effort {
   get about(): string | undefined {
     return this.options.about;
   }
-  get isForgettable(): boolean {
-    return this.options.forgettable === true;
+  get isModelCall(): boolean {
+    return this.options.isModelCall === true;
   }
   get reconcile(): Effort['reconcile'] {
     return this.options.reconcile;
@@ -209,6 +218,10 @@ export class StepEffort implements Effort {
 
   fields(): EffortFields | undefined {
     return fieldsOf(recordedStep(this.activation, this.stepKey));
+  }
+
+  get intent(): Intent | undefined {
+    return recordedStep(this.activation, this.stepKey)?.intent;
   }
 
   write(fields: EffortFields): void {
@@ -249,11 +262,7 @@ export interface Announced {
 
 /** The key that the effort was started with, which in a fork is the original's; otherwise its own (X1). */
 export function effortKeyOf(core: RunCore, effort: Effort): string {
-  return keyBeside(core, effort, effort.fields());
-}
-
-function keyBeside(core: RunCore, effort: Effort, recorded: EffortFields | undefined): string {
-  return recorded?.intent?.key ?? effort.keyIn(core.keySeed);
+  return effort.intent?.key ?? effort.keyIn(core.keySeed);
 }
 
 /**
@@ -263,7 +272,7 @@ function keyBeside(core: RunCore, effort: Effort, recorded: EffortFields | undef
  */
 export function announceUntraced(core: RunCore, effort: Effort, attempt: number): boolean {
   if (!isEffect(effort) || effort.reconcile === undefined) return false;
-  if (attempt > 1 || effort.fields()?.intent !== undefined) return false;
+  if (attempt > 1 || effort.intent !== undefined) return false;
   announce(core, effort, attempt);
   core.draft.mustCommit = true;
   return true;
@@ -280,17 +289,17 @@ function maskedAbout({ secrets }: RunCore, about: string): string {
  * of a lease, and then has its full timeout: other owners wait until both are over (O2.5).
  */
 export function announce(core: RunCore, effort: Effort, attempt: number): Announced {
-  const { clock, ids, limits } = core.env;
+  const { clock, ids, bounds } = core.env;
   const before = effort.fields();
-  const key = keyBeside(core, effort, before);
-  const timeoutMs = effort.timeoutMs ?? limits.effectMs;
+  const key = before?.intent?.key ?? effort.keyIn(core.keySeed);
+  const timeoutMs = effort.timeoutMs ?? bounds.effectMs;
   const about = effort.about === undefined ? undefined : maskedAbout(core, effort.about);
   const intent: Intent = {
     key,
     attempt,
     deadlineAt: clock.now() + core.claim.leaseMs + timeoutMs,
     by: ids.workerId,
-    ...(effort.isForgettable ? { forgettable: true } : {}),
+    ...(effort.isModelCall ? { forgettable: true } : {}),
     ...(effort.isIdempotent ? { idempotent: true } : {}),
     ...(about === undefined ? {} : { about }),
   };
@@ -340,7 +349,7 @@ function noteRepeated(core: RunCore, effort: Effort): void {
 /** Reports an effect that may have happened and is begun again all the same, and what allows it (X3). */
 export function noteBegunAgain(core: RunCore, effort: Effort, by: BegunAgain['by']): void {
   const { place, name, effect } = effort;
-  const { attempt = 1, key = '', by: worker } = effort.fields()?.intent ?? {};
+  const { attempt = 1, key = '', by: worker } = effort.intent ?? {};
   const again = { ...(worker !== undefined && { worker }), by };
   core.begunAgain.set(name, again);
   core.draft.note({ kind: 'repeat', ...place, attempt, effect, key, ...again });
@@ -348,7 +357,7 @@ export function noteBegunAgain(core: RunCore, effort: Effort, by: BegunAgain['by
 
 /** Withdraws an announcement, because its effect does not start. If an earlier attempt may have happened, it is in doubt again (X3). */
 export function withdraw(core: RunCore, { effort, before, intent }: Announced): void {
-  if (effort.fields()?.intent === undefined || core.committer.broken !== undefined) return;
+  if (effort.intent === undefined || core.committer.broken !== undefined) return;
   core.own.withdrawn(intent.key);
   effort.restore(before);
   const { place, effect } = effort;

@@ -129,7 +129,7 @@ test('E3 closing while a step waits for its intent begins nothing and leaves not
 });
 
 test('O2 an attempt of an effect without a timeout ends by the deadline of its intent', async () => {
-  const { engine } = createBench({ limits: { effectMs: 50 } });
+  const { engine } = createBench({ bounds: { effectMs: 50 } });
   const late = { code: 'NODE_TIMED_OUT' };
   const whole = graphOf('g', [node('w', 'write', () => never)], edges('> w', 'w >'));
   expect(await runToRest(engine, whole)).toMatchObject({ status: 'failed', error: late });

@@ -5,43 +5,9 @@
 import type { NodeRecord, ReopenedVisit, RunTree } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
 import type { RunCore } from '../live-run/run-core.ts';
-import { admitValue } from '../../state/values/codec.ts';
-import { hashText } from '../../state/values/values.ts';
+import { admitValue } from '../../state/values/admit.ts';
+import { hashText } from '../../state/values/canonical-text.ts';
 import { outcome, type StateUpdates } from '../../graph/contracts/node-contract.ts';
-
-// Converts node paths to places in the run's tree. A node path alternates between node ids and names of child runs, and ends with a node
-// id.
-
-/** Keys from the run's root tree to the frame that holds the last node of the path. */
-export function treePathOf(nodePath: readonly string[]): readonly string[] {
-  const path = ['frame'];
-  for (let index = 0; index + 1 < nodePath.length; index += 2) {
-    path.push('nodes', nodePath[index] as string, 'children', nodePath[index + 1] as string);
-  }
-  return path;
-}
-
-/** Keys from the run's root tree to the record of the node. */
-export function recordPathOf(nodePath: readonly string[]): readonly string[] {
-  return [...treePathOf(nodePath), 'nodes', nodePath.at(-1) as string];
-}
-
-/** The key of a node path in tables of the tree. */
-export function pathKeyOf(path: readonly string[]): string {
-  return JSON.stringify(path);
-}
-
-/**
- * The key under which an outcome's original updates are stored. It includes the visit, because several visits may settle in one checkpoint.
- */
-export function outcomeKeyOf(path: readonly string[], visit: number): string {
-  return visit === 1 ? pathKeyOf(path) : `${pathKeyOf(path)}#${visit}`;
-}
-
-/** The key for steps of a given key, whatever the visit. */
-export const stepKeyOf = (path: readonly string[], step: string): string => `${pathKeyOf(path)}\0${step}`;
-
-// The record of a visit that has begun and not settled.
 
 /** The fields that do not depend on what the visit has recorded. */
 export function openRecord(activation: Activation): NodeRecord {
@@ -64,8 +30,6 @@ export function openRecord(activation: Activation): NodeRecord {
   };
 }
 
-// The visits that a fork begins anew (H2.4).
-
 /** What is on record of a visit that the fork begins anew; undefined if it does not. */
 export function reopenedVisit(
   { reopened, frame }: RunTree,
@@ -80,8 +44,6 @@ export function reopenedVisit(
   if (reopened === undefined || tree !== frame || !Object.hasOwn(reopened, id)) return undefined;
   return reopened[id]?.visit === visit ? reopened[id] : undefined;
 }
-
-// Makes sure that an activation sees the state of a checkpoint (E9): changes made after it started must not become part of that checkpoint.
 
 /** Remembers an activation whose seen state is not in a checkpoint yet. */
 export function noteView(core: RunCore, activation: Activation): void {
@@ -98,14 +60,10 @@ export function sealViews(core: RunCore, settling: Activation): void {
   if (isSeen) core.loop.seal();
 }
 
-// Hash of a call's input. A recorded result is returned only to a call with the same input (X4.9, W6).
-
 /** Covers the input before secrets are masked, because which secrets a run knows depends on whether it was killed before. */
 export function hashOfInput(core: RunCore, { path }: Activation, key: string, input: unknown): string {
-  return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);
+  return hashText(admitValue(input, [...path, key, 'input'], core.env.bounds, core.env.intake).json);
 }
-
-// What a person decided about an effect in doubt, as the answer says it (X3).
 
 /** A person's decision about an effect in doubt, and what it gave if it happened. */
 export interface DoubtDecision {

@@ -1,8 +1,8 @@
 /** Writes the record of an activation that has settled, or that failed and stays open for a retry (C1, G8). */
 import type { FrameTree, Intent, NodeRecord, StepRecord, SavedOutcome, NodeStatus } from '../../state/tree.ts';
 import type { GraphEdge } from '../../graph/graph.ts';
-import type { Admitted } from '../../state/values/codec.ts';
-import { jsonUnderKey } from '../../state/values/values.ts';
+import type { Admitted } from '../../state/values/admit.ts';
+import { jsonUnderKey } from '../../state/values/encode.ts';
 import type { Activation } from '../live-run/loop.ts';
 import type { AdmittedOutcome } from '../validate/admit-outcome.ts';
 import { appliedOf, endedIntent, isEffect } from '../live-run/run-core.ts';
@@ -227,7 +227,7 @@ const passingFields = [
 ] as const;
 
 /** Fields that only a visit in progress needs. */
-const innerFields = ['retired', 'lists', 'listsFrom', 'events', 'eventsFrom'] as const;
+const innerFields = ['retired', 'lists', 'listsFrom', 'listsLeft', 'events', 'eventsFrom'] as const;
 
 /** Changes an existing record field by field, so that its steps are not written again. `texts`: the JSON texts of the fields, in order. */
 function updateRecord(activation: Activation, record: NodeRecord, texts: readonly string[]): void {

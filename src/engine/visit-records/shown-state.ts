@@ -6,9 +6,11 @@ import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
 import type { NodeRecord, FrameTree, RunTree } from '../../state/tree.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
-import { compileChannels } from '../../state/channels/run-reducer.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { migrateChannels, stateVersionOf } from '../../graph/compile/migrations.ts';
+import { graphTables } from '../live-run/graph-tables.ts';
 import type { Activation, FrameRun } from '../live-run/loop.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 
@@ -73,7 +75,7 @@ async function pinView(core: RunCore, activation: Activation, seq: number): Prom
   }
   let loading = core.pinnedRoots.get(seq);
   if (loading === undefined) {
-    loading = loadState(core.env.store, core.env.blobs, core.run, seq).then((loaded) => loaded.root);
+    loading = loadState(core.env.store, core.env.blobs, core.run, seq).then(({ root }) => inNewForm(core, root));
     core.pinnedRoots.set(seq, loading);
   }
   const root = await loading;
@@ -82,13 +84,24 @@ async function pinView(core: RunCore, activation: Activation, seq: number): Prom
   activation.viewSeq = seq;
 }
 
+/** An earlier state in the form that the code expects now: a visit that began before a migration sees it migrated, as it sees the rest. */
+function inNewForm({ rootFrame: { graph } }: RunCore, root: RunTree): RunTree {
+  const { stateVersion = 1, frame } = root;
+  if (stateVersion >= stateVersionOf(graph.migrations)) return root;
+  const channels = migrateChannels(
+    graph.migrations,
+    stateVersion,
+    frame.channels,
+    (given) => given as FrameTree['channels'],
+  );
+  return { ...root, frame: { ...frame, channels } };
+}
+
 /** A view of a frame in a loaded state. */
 export function viewOf(root: RunTree, { graph, treePath }: FrameRun): OpenView {
-  const outputNames = new Map(
-    graph.nodes.filter((node) => node.outputAs !== undefined).map((node) => [node.outputAs as string, node.id]),
-  );
-  const channels = compileChannels(graph.reducers);
-  return new Frame(frameTreeAt(root, treePath), treePath, new DeltaBuilder(), channels, outputNames).openView();
+  const { channels, outputNames, codeNames } = graphTables(graph);
+  const tree = inFormOf(graph, frameTreeAt(root, treePath), treePath);
+  return new Frame(tree, treePath, new DeltaBuilder(), channels, outputNames, codeNames).openView();
 }
 
 /** Whether the activation's newly opened view still shows the state that this process loaded. */
@@ -105,6 +118,16 @@ async function isUnchanged(core: RunCore, { frameRun }: Activation, seq: number)
     if (mayChangeState(checkpoint.ops, frameRun.treePath)) return false;
   }
   return true;
+}
+
+/** A child run's frame in the form that its graph's code expects now, as {@link inNewForm} gives the run's own. */
+function inFormOf({ migrations }: Graph, tree: FrameTree, path: readonly string[]): FrameTree {
+  const { stateVersion = 1, channels } = tree;
+  if (path.length === 1 || stateVersion >= stateVersionOf(migrations)) return tree;
+  return {
+    ...tree,
+    channels: migrateChannels(migrations, stateVersion, channels, (given) => given as typeof channels),
+  };
 }
 
 function frameTreeAt(root: RunTree, path: readonly string[]): FrameTree {

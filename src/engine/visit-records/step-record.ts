@@ -1,9 +1,10 @@
 /** Step records in the tree: where they are, how they are written, and what a retry keeps of them (X4). */
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import { nodeRecord, type FrameTree, type NodeRecord, type RunTree, type StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { isEffect, type RunCore } from '../live-run/run-core.ts';
-import { doubtDecision, openRecord, recordPathOf, treePathOf } from './node-record.ts';
+import { doubtDecision, openRecord } from './node-record.ts';
+import { recordPathOf, treePathOf } from './node-path.ts';
 
 /** The record of the node at a path, in the run's own tree. */
 export function recordAt({ root }: RunCore, nodePath: readonly string[]): NodeRecord | undefined {
@@ -117,8 +118,8 @@ function forgetPastTimes({ draft }: RunCore, { path, frameRun, node }: Activatio
   for (const { status, drew } of Object.values(steps).toReversed())
     if (status === 'failed' && drew?.[1] === count) [count] = drew;
   if (count === times.length) return;
-  const kept = times.slice(0, count);
-  draft.set([...recordPathOf(path), 'drawn', 'now'], kept, JSON.stringify(kept));
+  const remaining = times.slice(0, count);
+  draft.set([...recordPathOf(path), 'drawn', 'now'], remaining, JSON.stringify(remaining));
 }
 
 /** Prepares another attempt: failed steps and child runs may run again. Effects that may have happened stay, in doubt (X3). */

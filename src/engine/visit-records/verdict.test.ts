@@ -12,7 +12,7 @@ import {
 } from '../../../test/engine-kit.ts';
 import { outcome } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
-import { viewState } from '../../history/read/whole-checkpoint.ts';
+import { viewState } from '../../history/read/checkpoint-view.ts';
 
 type Verdicts = readonly (string | undefined)[];
 

@@ -1,8 +1,8 @@
 /** Asks the question about a spent budget: whether to raise it, and by how much (Q5). */
 import type { WaitRecord } from '../../state/tree.ts';
 import { openRecord } from '../visit-records/node-record.ts';
-import { budgetName, type MetBudget } from '../visit-records/account.ts';
-import { visitOf } from '../visit-records/list-record.ts';
+import { budgetName, type MetBudget } from '../visit-records/budget.ts';
+import { visitOf } from '../visit-records/visit-part.ts';
 import type { Activation } from '../live-run/loop.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 import { showWait } from './open-wait.ts';

@@ -3,11 +3,11 @@
  * on record is closed as changed, its answer is not used, and the new one is asked (W1.4).
  */
 import { CairnError } from '../../errors.ts';
-import { hashParts, hashText } from '../../state/values/values.ts';
-import { admitValue } from '../../state/values/codec.ts';
+import { hashParts, hashText } from '../../state/values/canonical-text.ts';
+import { admitValue } from '../../state/values/admit.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
 import { deleteStep } from '../visit-records/step-record.ts';
-import { visitOf } from '../visit-records/list-record.ts';
+import { visitOf } from '../visit-records/visit-part.ts';
 import type { Activation } from '../live-run/loop.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 
@@ -23,16 +23,35 @@ export interface WaitIdentity {
    * Of a question: hash of its words, choices, schema and data. Of a timer: when it is due. Of a signal: nothing, its name is its place.
    */
   readonly fingerprint?: string;
+  /** Of a question that says what identifies it: the hash under which an older version recorded it. */
+  readonly older?: string;
   /** The question's words, for an error. */
   readonly words?: string;
 }
 
-/** Identifies a question, before secrets are masked: which of them a run knows depends on whether it was killed before. */
-export function identityOfQuestion(core: RunCore, wait: WaitRecord): WaitIdentity {
-  const { prompt, choices, matching, schema, metadata } = wait;
-  const path = [...wait.node, wait.name];
-  const { json } = admitValue({ prompt, choices, matching, schema, metadata }, path, core.env.limits, core.env.intake);
-  return { fingerprint: hashText(json).slice(0, hashChars), words: shortWords(prompt) };
+/**
+ * Identifies a question, before secrets are masked: which of them a run knows depends on whether it was killed before.
+ * @param identity - what its author says that identifies it, if they do
+ */
+export function identityOfQuestion(core: RunCore, wait: WaitRecord, identity: unknown): WaitIdentity {
+  const { prompt, choices, matching, schema, metadata, for: assignees, fourEyes } = wait;
+  const words = shortWords(prompt);
+  // What came later stands there only if it is said: the hash of a question that says none of it is the one that older versions recorded.
+  const later = { ...(assignees !== undefined && { for: assignees }), ...(fourEyes !== undefined && { fourEyes }) };
+  const question = { prompt, choices, matching, schema, metadata, ...later };
+  const whole = hashOf(core, question, [...wait.node, wait.name]);
+  return identity === undefined
+    ? { fingerprint: whole, words }
+    : { fingerprint: fingerprintOf(core, identity), older: whole, words };
+}
+
+/** The hash of a question whose author says what identifies it. */
+export function fingerprintOf(core: RunCore, identity: unknown): string {
+  return hashOf(core, { identity }, ['identity']);
+}
+
+function hashOf({ env }: RunCore, value: unknown, path: readonly string[]): string {
+  return hashText(admitValue(value, path, env.bounds, env.intake).json).slice(0, hashChars);
 }
 
 function shortWords(prompt = ''): string {
@@ -67,7 +86,7 @@ export function compareWait(
   activation: Activation,
   key: string,
   recorded: StepRecord | undefined,
-  { fingerprint, words }: WaitIdentity,
+  { fingerprint, older, words }: WaitIdentity,
 ): KnownWait {
   if (recorded === undefined || fingerprint === undefined) return { recorded };
   const isSameCode = recorded.code === codeOf(core, activation);
@@ -76,7 +95,7 @@ export function compareWait(
     dropWait(core, activation, key, recorded);
     return { recorded: undefined, changed: {} };
   }
-  if (recorded.asked === undefined || recorded.asked === fingerprint) return { recorded };
+  if (recorded.asked === undefined || recorded.asked === fingerprint || recorded.asked === older) return { recorded };
   const before = core.root.waits[recorded.wait ?? '']?.prompt;
   const replaces = recorded.status === 'open' ? 'open' : 'answered';
   dropWait(core, activation, key, recorded);
@@ -117,6 +136,19 @@ function dropWait(core: RunCore, activation: Activation, key: string, { wait }: 
   core.draft.mustCommit = true;
 }
 
+/** Whether a wait on record was opened under other code. */
+export function isOfOtherCode(core: RunCore, activation: Activation, { code }: StepRecord): boolean {
+  return code !== undefined && code !== codeOf(core, activation);
+}
+
+/** Closes the questions on record under these keys as changed: their function asks them no more. Answers to them are not used. */
+export function closeQuestions(core: RunCore, activation: Activation, keys: readonly string[]): void {
+  for (const key of keys) {
+    const step = activation.frameRun.openRecordOf(activation.node)?.steps?.[key];
+    if (step?.kind === 'ask') dropWait(core, activation, key, step);
+  }
+}
+
 /**
  * Closes the open waits that a function under changed code has not come to. Call when the function has come as far as it can: what it waits
  * for under another name now would stay open for nobody.
@@ -124,7 +156,7 @@ function dropWait(core: RunCore, activation: Activation, key: string, { wait }: 
 export function closeUncalled(core: RunCore, activation: Activation): void {
   const { steps } = activation.frameRun.openRecordOf(activation.node) ?? {};
   for (const [key, step] of Object.entries(steps ?? {})) {
-    if (step.status !== 'open' || step.code === undefined || activation.calls?.includes(key) === true) continue;
-    if (step.code !== codeOf(core, activation)) dropWait(core, activation, key, step);
+    if (step.status !== 'open' || activation.calls?.includes(key) === true) continue;
+    if (isOfOtherCode(core, activation, step)) dropWait(core, activation, key, step);
   }
 }

@@ -2,7 +2,8 @@
  * Pending signals, which came before anything waited for them. They are recorded in the run's tree, so forks have them and no worker is
  * woken for them again (W5).
  */
-import { encodeValue, type Admitted } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import type { Admitted } from '../../state/values/admit.ts';
 import type { FrameRun } from '../live-run/loop.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 import type { PendingSignal } from '../../state/tree.ts';

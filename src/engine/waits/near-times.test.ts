@@ -6,7 +6,7 @@ import type { NodeDefinition } from '../../graph/graph.ts';
 describe('W4.1 a process stays for a time that is near', () => {
   const start = 1_700_000_000_000;
   const benchOf = (holdQuestionsMs: number): Bench =>
-    createBench({ limits: { holdTimersMs: 90_000, holdQuestionsMs } });
+    createBench({ bounds: { holdTimersMs: 90_000, holdQuestionsMs } });
   const look = node('look', 'read', async (ctx) => {
     for (let time = 1; time <= 3; time += 1) await ctx.sleepUntil(start + time * 45_000);
     return 'seen';

@@ -2,21 +2,29 @@
 import { CairnError, isStoreAway } from '../../errors.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import { postSealed } from '../../history/stored/messages.ts';
-import { encodeValue } from '../../state/values/codec.ts';
-import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { nextDueOf, type NodeRecord, type StepRecord, type WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { isFailing } from '../live-run/run-ending.ts';
 import type { RunCore } from '../live-run/run-core.ts';
-import { orderOfWait, keyAcrossSaves } from '../visit-records/finish-step.ts';
-import { recordPathOf } from '../visit-records/node-record.ts';
-import { takeBudgetAnswer } from '../visit-records/account.ts';
+import { orderOfWait } from '../visit-records/call-order.ts';
+import { keyAcrossSaves } from '../visit-records/call-keys.ts';
+import { recordPathOf } from '../visit-records/node-path.ts';
+import { takeBudgetAnswer } from '../visit-records/budget.ts';
 import { recordAt, setStep } from '../visit-records/step-record.ts';
 import { holdTimer, watchTimer } from '../live-run/timers.ts';
-import { visitAt, type VisitPart } from '../visit-records/list-record.ts';
-import { goOnFromWait, doubtWait, waitIdOf, type MessageBody } from './wait.ts';
+import { visitAt, type VisitPart } from '../visit-records/visit-part.ts';
+import { goOnFromWait } from './leave-at-wait.ts';
+import { doubtWait, waitIdOf, type MessageBody } from './wait.ts';
+import { seatOf } from '../validate/whose-answer.ts';
 import type { DoubtedEffect } from '../visit-records/settle-record.ts';
 
 const encoder = new TextEncoder();
+
+/** Whether a wait is closed in the time of a fork that cannot act (X7). What failed is tried again in real time, for those who need it. */
+function isVirtual({ root }: RunCore, { kind }: Pick<WaitRecord, 'kind'>): boolean {
+  return root.noEffects !== undefined && kind !== 'retry';
+}
 
 /** Opens a wait of an activation or of one of its steps, and returns its id. If it is open already, the activation only waits for it. */
 export function openWait(
@@ -39,12 +47,13 @@ export function openWait(
 /** Writes a wait that is not open yet, and reports it as a live event. */
 export function showWait(core: RunCore, activation: Activation, waitId: string, wait: WaitRecord): void {
   if (!Object.hasOwn(core.root.waits, waitId)) {
-    if (Object.keys(core.root.waits).length >= core.env.limits.openWaits) {
-      throw new CairnError('RUN_LIMIT', { limit: 'openWaits', value: core.env.limits.openWaits });
+    if (Object.keys(core.root.waits).length >= core.env.bounds.openWaits) {
+      throw new CairnError('RUN_LIMIT', { limit: 'openWaits', value: core.env.bounds.openWaits });
     }
     const opened: WaitRecord = { ...wait, openedAt: core.env.clock.now() };
     core.draft.openWait(waitId, opened);
     core.draft.note({ kind: 'wait', node: activation.path, wait: waitId });
+    core.env.monitor?.waiting(core.rootFrame.graph.id);
     core.draft.mustCommit = true;
     core.draft.holdsEffect = true;
     // It must be durable before anybody sees it (W2).
@@ -107,8 +116,9 @@ export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean 
  * (W4.1). The row in the index serves whoever comes later.
  */
 export function armDueTime(core: RunCore, waitId: string): void {
-  const dueAt = core.root.waits[waitId]?.dueAt;
-  if (dueAt === undefined || core.agenda.armedWaits.has(waitId)) return;
+  const wait = core.root.waits[waitId];
+  const dueAt = wait && nextDueOf(wait);
+  if (wait === undefined || dueAt === undefined || core.agenda.armedWaits.has(waitId) || isVirtual(core, wait)) return;
   const { clock } = core.env;
   const delayMs = dueAt - clock.now();
   core.agenda.armedWaits.set(waitId, clock.monotonic() + delayMs);
@@ -129,19 +139,48 @@ function nameInId({ kind, name, metadata }: WaitRecord): string {
 /** Handles a due wait. A timer ends; a question is answered by its deadline. */
 export function fireDueWait(core: RunCore, waitId: string): void {
   const wait = core.root.waits[waitId] as WaitRecord;
+  if (isVirtual(core, wait)) return;
   if (wait.kind === 'timer' || wait.kind === 'retry') return closeWait(core, waitId, { by: 'timer' });
+  if (wait.dueAt === undefined || wait.dueAt > core.env.clock.now()) return tellLate(core, waitId, wait);
   const answer =
     'defaultAnswer' in wait ? { value: wait.defaultAnswer, by: 'timeout' } : { isTimeout: true, by: 'timeout' };
   answerHere(core, waitId, answer);
 }
 
-/** Answers a question on the run's own behalf, unless somebody answers it first: the store takes one answer (O1). */
+/** Records that a question is reminded of, or for others too, and goes on waiting for what is next. */
+function tellLate(core: RunCore, waitId: string, wait: WaitRecord): void {
+  const now = core.env.clock.now();
+  const { late = [], ...rest } = wait;
+  const come = late.filter(({ at }) => at <= now);
+  const left = late.slice(come.length);
+  const opened: WaitRecord = { ...rest, overdueAt: rest.overdueAt ?? now, ...(left.length > 0 && { late: left }) };
+  for (const { to } of come) {
+    const { node } = wait;
+    core.draft.note({
+      kind: to === undefined ? 'remind' : 'escalate',
+      node,
+      wait: waitId,
+      ...(to && { detail: { to } }),
+    });
+    if (to !== undefined && opened.for !== undefined) opened.for = [...new Set([...opened.for, ...to])];
+  }
+  core.draft.openWait(waitId, opened);
+  core.draft.mustCommit = true;
+  armDueTime(core, waitId);
+}
+
+/**
+ * Answers a question on the run's own behalf, unless somebody answers it first: the store takes one answer (O1). It takes the seat of all
+ * who are no person: where somebody's answer counts on other eyes at this question (W8), no default stands for those.
+ */
 export function answerHere(core: RunCore, waitId: string, answer: Partial<MessageBody>): void {
   const { store, tenant, clock } = core.env;
   const body = encoder.encode(encodeValue(answer));
+  const seats = answer.isTimeout === true ? {} : { seats: [seatOf(waitId)] };
   core.agenda.keepAliveCount += 1;
-  postSealed(store, { tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
+  postSealed(store, { tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now(), ...seats })
     .then(async ({ status }) => {
+      if (status === 'seated') return answerHere(core, waitId, { isTimeout: true, by: 'timeout' });
       await core.loop.readMessages();
       // The store does not know the wait yet: its commit is on the way or being sent again.
       if (status === 'closed') answerLater(core, waitId, answer);
@@ -158,7 +197,7 @@ export function answerHere(core: RunCore, waitId: string, answer: Partial<Messag
 }
 
 function answerLater(core: RunCore, waitId: string, answer: Partial<MessageBody>): void {
-  holdTimer(core, core.env.limits.messagePollMs, () => {
+  holdTimer(core, core.env.bounds.messagePollMs, () => {
     if (!core.standing.isStopping && Object.hasOwn(core.root.waits, waitId)) answerHere(core, waitId, answer);
   });
 }
@@ -185,6 +224,12 @@ export interface Closing {
   readonly outputJson?: string;
   readonly error?: unknown;
   readonly by: string;
+  /** By which door, and as what. */
+  readonly door?: string;
+  readonly as?: 'owner' | 'program';
+  readonly link?: string;
+  /** Who sent the signal that ended it. */
+  readonly sender?: MessageBody['sender'];
 }
 
 /**
@@ -261,6 +306,11 @@ function answerPart(
     node: wait.node,
     wait: waitId,
     by: closing.by,
+    ...(closing.door !== undefined && { door: closing.door }),
+    ...(closing.as !== undefined && { as: closing.as }),
+    ...(closing.link !== undefined && { link: closing.link }),
+    ...(closing.sender && { sender: closing.sender }),
+    ...(wait.fourEyes !== undefined && { fourEyes: true }),
     ...visit,
     ...(wait.step === undefined || wait.kind === 'doubt' ? {} : { step: wait.step }),
     ...(hash === undefined ? {} : { hash }),

@@ -1,9 +1,11 @@
 /** Streams the events of a run after a seq, each once and in order, from any process. */
+import { requireRun } from '../live-run/require-run.ts';
 import { CairnError, errorTable, reasonOf, type ErrorCode, type ErrorData } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import { isUnderWay, nodeRecord, type RunTree } from '../../state/tree.ts';
+import { readPostedSignals } from '../../history/stored/messages.ts';
+import { isUnderWay, nodeRecord, type PendingSignal, type RunTree } from '../../state/tree.ts';
 import type { OpenQuestion, RunResult, LiveEvent, RunEvent, StateEvent, StreamEvent, RunHandle } from '../api.ts';
 import { type FrameRun, rootFrameRun } from '../live-run/loop.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
@@ -82,7 +84,25 @@ export function standingOf(
     skipped,
     spent: root.frame.spent ?? nothing,
     saved: root.frame.spared ?? nothing,
+    ...(root.signals !== undefined && withUnreceived(Object.entries(root.signals).map(toUnreceived))),
   };
+}
+
+type UnreceivedSignal = NonNullable<RunResult['unreceived']>[number];
+
+function toUnreceived([id, { signal = '', value }]: readonly [string, PendingSignal]): UnreceivedSignal {
+  return { id: id.replace(/^id /u, ''), name: signal, value };
+}
+
+const withUnreceived = (unreceived: readonly UnreceivedSignal[]): Pick<RunResult, 'unreceived'> =>
+  unreceived.length === 0 ? {} : { unreceived };
+
+/** A result with the signals that were posted and that no commit has taken yet. */
+export async function withPosted({ store }: EngineEnvironment, run: RunRow, result: RunResult): Promise<RunResult> {
+  if (!run.hasMessages) return result;
+  const posted = await readPostedSignals(store, run);
+  const signals = posted.map(({ id, signal = '', value }): UnreceivedSignal => ({ id, name: signal, value }));
+  return Object.assign(result, withUnreceived([...(result.unreceived ?? []), ...signals]));
 }
 
 function failedNodes(root: RunTree): readonly string[] {
@@ -94,6 +114,8 @@ function failedNodes(root: RunTree): readonly string[] {
 function failureOf(root: RunTree): CairnError {
   const [node, cause] = Object.entries(root.failures ?? {})[0] ?? ['?', new Error('unknown')];
   const { code, data } = cause as Error & { code?: unknown; data?: unknown };
+  if (code === 'RUN_TIMED_OUT')
+    return new CairnError('RUN_TIMED_OUT', (data ?? {}) as Record<string, unknown>, { cause });
   if (code === 'STATE_WRITE_CONFLICT')
     return new CairnError('STATE_WRITE_CONFLICT', (data ?? {}) as Record<string, unknown>, { cause });
   if (code === 'BUDGET_EXCEEDED')
@@ -180,12 +202,6 @@ export async function* streamEvents(
   }
 }
 
-async function requireRun(env: EngineEnvironment, runId: string): Promise<RunRow> {
-  const run = await env.store.readRun({ tenant: env.tenant, runId });
-  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
-  return run;
-}
-
 /** The stored events after a seq. If checkpoints there were pruned, first the state at the oldest one that remains. */
 async function* storedEvents(
   env: EngineEnvironment,
@@ -222,7 +238,7 @@ async function* polledEvents(
     }
     if (!isUnderWay(run.status) || run.claim === undefined) return;
     await new Promise<void>((resolve) => {
-      env.clock.setTimer(env.limits.messagePollMs, resolve);
+      env.clock.setTimer(env.bounds.messagePollMs, resolve);
     });
   }
 }

@@ -2,13 +2,13 @@
  * Describes a run at a checkpoint as one value: its state, the results of its nodes, and where it goes on. It is the same for every dialect
  * (C9).
  */
-import { START, END, type Graph } from '../../graph/graph.ts';
+import { START, END, isFollowUp, type Graph } from '../../graph/graph.ts';
 import { wavesOf } from '../../graph/shape/loops.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { RunProgress, Positions, WholeCheckpoint } from '../api.ts';
 import { readHistory, readOwner } from '../../history/load/lineage.ts';
 import { loadState } from '../../history/load/load.ts';
-import { stateOf } from '../../history/read/whole-checkpoint.ts';
+import { stateOf } from '../../history/read/state-at.ts';
 import type { Change } from '../../history/stored/change.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { NodeResult } from '../../ports/checkpoint-store.ts';
@@ -28,10 +28,10 @@ export interface ProgressGraph extends Pick<Graph, 'structure'> {
   readonly text?: unknown;
 }
 
-/** The nodes that the author wrote, without those that stand for start, end and declared outputs, and the one that follows a cancel. */
+/** The nodes that the author wrote, without those that stand for start, end and declared outputs, and what follows a cancel or a failure. */
 function authoredNodes({ nodes, text, structure }: ProgressGraph): ProgressGraph['nodes'] {
-  const hidden = new Set([START, END, structure.policies.onCancel, ...(text === undefined ? [] : [outputsNode])]);
-  return nodes.filter(({ id }) => !hidden.has(id));
+  const hidden = new Set([START, END, ...(text === undefined ? [] : [outputsNode])]);
+  return nodes.filter(({ id }) => !hidden.has(id) && !isFollowUp(structure.policies, id));
 }
 
 /** @param passedBy - ids of skipped nodes */

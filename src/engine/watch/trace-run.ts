@@ -1,6 +1,6 @@
 /** Reports to telemetry what happens to a run while it is advanced here, using the same events as other listeners. */
 import { CairnError } from '../../errors.ts';
-import type { SpanAttributes, SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
+import type { SpanAttributes, SpanParts, TraceSpan } from '../../graph/contracts/trace-span.ts';
 import type { Attributes, Span, SpanException, Telemetry } from '../../ports/telemetry.ts';
 import { shown } from '../../state/secrecy/shown-text.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
@@ -13,7 +13,7 @@ import type { LiveEvent } from '../api.ts';
 // The spans of one attempt: its own, and those that its code starts. Spans still open when the attempt ends are ended with it.
 
 /** Calls a telemetry and ignores its errors. */
-export function quietly<T>(act: () => T): T | undefined {
+function quietly<T>(act: () => T): T | undefined {
   try {
     return act();
   } catch {
@@ -21,7 +21,7 @@ export function quietly<T>(act: () => T): T | undefined {
   }
 }
 
-export class AttemptTrace {
+class AttemptTrace {
   readonly span: Span | undefined;
   readonly #telemetry: Telemetry;
   readonly #about: Attributes;
@@ -135,13 +135,7 @@ class RunTrace implements RunTracer {
   }
 
   takeChange(change: Change): void {
-    this.count('cairn.checkpoints');
     if (change.some((part) => part.kind === 'end' && part.status === 'failed')) this.#hasFailed = true;
-  }
-
-  count(name: string): void {
-    const about = { 'cairn.graph.id': this.#about['cairn.graph.id'] ?? '' };
-    quietly(() => this.#telemetry.count(name, 1, about));
   }
 
   /** Applies an event. An attempt lasts until it settles or is delayed for a retry. One that waits lasts until the run ends or pauses. */
@@ -152,14 +146,10 @@ class RunTrace implements RunTracer {
       this.#fatal.delete(path);
       const about = { ...this.#about, 'cairn.node': path };
       this.#attempts.set(path, new AttemptTrace(this.#telemetry, about, this.#spanAround(node)));
-      this.count('cairn.attempts');
     } else if (type === 'settled') {
       const { status } = detail as { readonly status: string };
       this.#endAttempt(path, { 'cairn.status': status });
-    } else if (type === 'retrying') {
-      this.#endAttempt(path, { 'cairn.status': 'retrying' });
-      this.count('cairn.retries');
-    } else if (type === 'waiting') this.count('cairn.waits');
+    } else if (type === 'retrying') this.#endAttempt(path, { 'cairn.status': 'retrying' });
   }
 
   end(error: unknown): void {

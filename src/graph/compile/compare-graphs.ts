@@ -1,5 +1,5 @@
 /** Decides whether a run may go on under a changed graph (H3). */
-import type { GraphStructure, Graph } from '../graph.ts';
+import { END, START, type GraphStructure, type Graph } from '../graph.ts';
 import { canonicalText } from '../canonical.ts';
 import { loopIdsOf } from '../shape/link-graph.ts';
 import { holdsOneToken } from '../shape/loops.ts';
@@ -28,6 +28,8 @@ export interface LiveNode {
   readonly isOpen: boolean;
   /** Whether an effect was started and its result is not recorded. */
   readonly hasIntent: boolean;
+  /** Whether the visit in progress has done nothing but wait: for an answer, a signal or a time. */
+  readonly onlyWaits?: boolean;
   /** Keys of the edges that its last visit fired. */
   readonly fired?: readonly string[];
   /** The child runs of the visit in progress (W6). */
@@ -99,11 +101,14 @@ function compareNodes(add: Add, stored: GraphStructure, current: GraphStructure,
     const now = after.get(id);
     if (now !== undefined) compareNode(add, node, now, position);
     else if (position !== undefined && (position.isOpen || position.hasIntent)) {
-      add('refused', 'node removed', `${id}; a visit to it is under way`);
-    } else add('compatible', 'node removed', id);
+      if (position.onlyWaits === true) add('compatible', 'node removed', `${id}; what it waited for is closed`);
+      else add('refused', 'node removed', `${id}; a visit to it is under way`);
+    } else if (position === undefined) add('compatible', 'node removed', id);
+    else add('compatible', 'node removed', `${id}; what it recorded is kept, and nobody reads it`);
   }
   const added = current.nodes.filter((node) => !before.has(node['id']));
-  const passed = added.length === 0 ? new Set<string>() : passedNodes(current, live.nodes);
+  const passed =
+    added.length === 0 ? new Set<string>() : passedNodes(current, live.nodes, routedAgain(stored, current, live.nodes));
   for (const node of added) {
     const id = String(node['id']);
     if (!passed.has(id)) add('compatible', 'node added', id);
@@ -221,19 +226,63 @@ interface Position {
 /**
  * The nodes of `current` that the run can no longer reach, whether or not the run has visited them.
  * @param current - the structure of the graph under which the run is to go on
+ * @param again - the nodes from which it is routed anew: see {@link routedAgain}
  */
-export function passedNodes(current: GraphStructure, positions: readonly Position[]): ReadonlySet<string> {
+export function passedNodes(
+  current: GraphStructure,
+  positions: readonly Position[],
+  again: ReadonlyMap<string, ReadonlySet<string>> = new Map(),
+): ReadonlySet<string> {
   const targets = targetsOf(current);
   const known = new Map(positions.map((position) => [position.id, position]));
   const next = positions.filter(({ isOpen }) => isOpen).map(({ id }) => id);
   for (const edge of current.edges) {
     const [from, to] = [String(edge['from']), String(edge['to'])];
+    if (again.has(from) && !known.has(to)) next.push(to);
     if (known.get(from)?.fired?.includes(String(edge['key'])) !== true) continue;
     // The edge fired and its target has not begun. In a loop, the target may have to begin once more.
     if (!known.has(to) || reachedFrom([to], targets).has(from)) next.push(to);
   }
   const ahead = reachedFrom(next, targets);
   return new Set(current.nodes.map(({ id }) => String(id)).filter((id) => !ahead.has(id)));
+}
+
+/**
+ * Where a run is routed anew because a node that is gone stands between what it has done and what is still to come: a visit to it is open,
+ * or it has ended, and something that it led to has not begun.
+ *
+ * @returns the nodes before such ones, with the keys of their edges to them
+ */
+export function routedAgain(
+  stored: GraphStructure,
+  current: GraphStructure,
+  positions: readonly Position[],
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const known = new Map(positions.map((position) => [position.id, position]));
+  const there = new Set([START, ...current.nodes.map(({ id }) => String(id))]);
+  const leads = new Map<string, boolean>();
+  const firedOf = (id: string): readonly Data[] =>
+    stored.edges.filter(({ from, key }) => String(from) === id && known.get(id)?.fired?.includes(String(key)) === true);
+  const isAhead = (id: string): boolean => {
+    const position = known.get(id);
+    if (position === undefined) return id !== END;
+    if (there.has(id) || position.isOpen) return !there.has(id);
+    const found = leads.get(id);
+    if (found !== undefined) return found;
+    // A way back to it leads nowhere else.
+    leads.set(id, false);
+    leads.set(
+      id,
+      firedOf(id).some(({ to }) => isAhead(String(to))),
+    );
+    return leads.get(id) === true;
+  };
+  const again = new Map<string, Set<string>>();
+  for (const { id } of positions)
+    for (const { to, key } of there.has(id) ? firedOf(id) : [])
+      if (known.has(String(to)) && !there.has(String(to)) && isAhead(String(to)))
+        again.set(id, (again.get(id) ?? new Set()).add(String(key)));
+  return again;
 }
 
 function targetsOf({ edges }: GraphStructure): ReadonlyMap<string, readonly string[]> {

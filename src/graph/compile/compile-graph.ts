@@ -15,16 +15,20 @@ import {
   type NodeDefinition,
   END,
   START,
+  isFollowUp,
 } from '../graph.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../amounts.ts';
-import type { RetryPolicy } from '../contracts/contracts.ts';
+import type { RetryPolicy } from '../contracts/retry-policy.ts';
 import { type LinkedNode, linkGraph } from '../shape/link-graph.ts';
+import { usesText } from '../validate/validate-nodes.ts';
 import { validateGraph } from '../validate/validate-graph.ts';
+import { migrationFaults } from './migrations.ts';
+import { withRecordedNames } from './recorded-names.ts';
 
 // Describes a graph as plain data and computes its hashes (G1).
 
-type Described = Omit<Graph, 'hash' | 'codeHash' | 'structure'>;
+type Described = Omit<Graph, 'hash' | 'codeHash' | 'nodeCode' | 'structure'>;
 type Data = Readonly<Record<string, unknown>>;
 
 /** Describes a function: its name, and the version that its author gave it. */
@@ -73,7 +77,7 @@ const edgeData = (edge: GraphEdge, nodes: readonly GraphNode[], choice: Data | u
     condition: named(edge.condition),
     from: nodes[edge.from]?.id,
     key: edge.key,
-    label: edge.label,
+    label: edge.label === nodes[edge.to]?.inCode?.node ? nodes[edge.to]?.id : edge.label,
     on: edge.on,
     to: nodes[edge.to]?.id,
     weight: edge.weight,
@@ -94,7 +98,7 @@ function outgoingData({ outgoing }: GraphNode, nodes: readonly GraphNode[]): rea
 }
 
 /** Describes a reducer for the hash: its name, and the version of a custom one. */
-export function reducerText(reducer: Reducer): string {
+function reducerText(reducer: Reducer): string {
   if (typeof reducer === 'string') return reducer;
   return `custom ${reducer.name}${reducer.version === undefined ? '' : ` ${reducer.version}`}`;
 }
@@ -103,7 +107,7 @@ export function reducerText(reducer: Reducer): string {
  * Describes a schema for the hash: its vendor and, if the library can tell, its JSON Schema or the names of its fields. Otherwise the
  * vendor alone.
  */
-export function schemaData(schema: StandardSchema): Data {
+function schemaData(schema: StandardSchema): Data {
   const { vendor } = schema['~standard'];
   const open = schema as { readonly toJSONSchema?: unknown; readonly shape?: unknown };
   if (typeof open.toJSONSchema === 'function') {
@@ -118,7 +122,7 @@ export function schemaData(schema: StandardSchema): Data {
 }
 
 /** Hashes what an activation's input hash covers of the node's definition: type, version, config and child graph. */
-export function hashNode(node: Pick<GraphNode, 'type' | 'version' | 'config' | 'subgraph'>): string {
+function hashNode(node: Pick<GraphNode, 'type' | 'version' | 'config' | 'subgraph'>): string {
   const { type, version, config, subgraph } = node;
   // Base64url is shorter, which counts: the hash is written in every checkpoint of a node that read nothing.
   return hashText(canonicalText({ type, version, config, subgraph: subgraph?.hash }), 'base64url');
@@ -132,6 +136,7 @@ const bySource = (a: Data, b: Data): number => {
 
 function describeStructure(graph: Described): GraphStructure {
   const authored = graph.nodes.filter((node) => node.index > 1);
+  const { limit: _, ...policies } = graph.policies;
   // Sorted, because the order of declaration means something only among the edges of one node.
   return Object.freeze({
     id: graph.id,
@@ -148,22 +153,59 @@ function describeStructure(graph: Described): GraphStructure {
         return schema === undefined ? [] : [[part, schemaData(schema)] as const];
       }),
     ),
-    policies: graph.policies,
+    policies,
   });
 }
 
 const conditionCode = (condition: Condition | undefined): string =>
   condition === undefined ? '' : sourceOf(condition.evaluate);
 
+/** The source of what a node does. The version of the graph stands for what it does not say: what its functions take from elsewhere. */
+function nodeCodeTexts(
+  { implementation, when, retry, subgraph, uses, version }: GraphNode,
+  ofGraph?: string,
+): readonly string[] {
+  return [
+    implementation.codeText ?? String(implementation.run),
+    implementation.reconcile === undefined ? '' : String(implementation.reconcile),
+    conditionCode(when),
+    ...(retry?.when === undefined ? [] : [String(retry.when)]),
+    subgraph?.codeHash ?? '',
+    ...(uses === undefined ? [] : [usesText(uses)]),
+    ...(ofGraph !== undefined && uses === undefined && version === undeclaredVersion ? [`version ${ofGraph}`] : []),
+  ];
+}
+
+/** The version of a node whose author says none. */
+const undeclaredVersion = '1';
+
+/** Characters of a hash that tell a node's code from its other versions. */
+const nodeCodeChars = 16;
+
+function nodeCodeOf({ nodes, version }: Described): Readonly<Record<string, string>> {
+  const authored = nodes.filter(({ index }) => index > 1);
+  return Object.freeze(
+    Object.fromEntries(
+      authored.map((node) => [
+        node.id,
+        hashText(canonicalText(nodeCodeTexts(node, version)), 'base64url').slice(0, nodeCodeChars),
+      ]),
+    ),
+  );
+}
+
+/** Ids of the nodes whose code is told by the source of their function alone: neither they nor their graph say what else it is made of. */
+export function undeclaredFunctions({ nodes, version }: Graph): ReadonlySet<string> {
+  const isUndeclared = (node: GraphNode): boolean =>
+    node.type === 'function' && node.uses === undefined && node.version === undeclaredVersion;
+  return new Set(version === undefined ? nodes.filter(isUndeclared).map(({ id }) => id) : []);
+}
+
 /** The source of all functions, in the order of the structure. */
 function codeText(graph: Described): string {
   const nodes = graph.nodes.map((node) => [
     node.id,
-    node.implementation.codeText ?? String(node.implementation.run),
-    node.implementation.reconcile === undefined ? '' : String(node.implementation.reconcile),
-    conditionCode(node.when),
-    ...(node.retry?.when === undefined ? [] : [String(node.retry.when)]),
-    node.subgraph?.codeHash ?? '',
+    ...nodeCodeTexts(node),
     ...node.outgoing.map((edge) => conditionCode(edge.condition) + (edge.choice ? sourceOf(edge.choice.choose) : '')),
   ]);
   const reducers = Object.entries(graph.reducers).map(([path, reducer]) => [
@@ -171,16 +213,18 @@ function codeText(graph: Described): string {
     typeof reducer === 'string' ? '' : String(reducer.reduce),
   ]);
   const byName = (a: readonly string[], b: readonly string[]): number => ((a[0] ?? '') < (b[0] ?? '') ? -1 : 1);
-  return canonicalText([nodes.sort(byName), reducers.sort(byName)]);
+  const { version } = graph;
+  return canonicalText([nodes.sort(byName), reducers.sort(byName), ...(version === undefined ? [] : [version])]);
 }
 
 /** Adds to a graph its description as data and its two hashes. */
-export function describeGraph(graph: Described): Graph {
+function describeGraph(graph: Described): Graph {
   const structure = describeStructure(graph);
-  return Object.freeze({ ...graph, structure, hash: hashValue(structure), codeHash: hashText(codeText(graph)) });
+  const codeHash = hashText(codeText(graph));
+  return Object.freeze({ ...graph, structure, hash: hashValue(structure), codeHash, nodeCode: nodeCodeOf(graph) });
 }
 
-export const defaultPolicies: GraphPolicies = Object.freeze({
+const defaultPolicies: GraphPolicies = Object.freeze({
   routing: 'all',
   checkpoint: 'every_node',
   concurrency: 64,
@@ -188,8 +232,8 @@ export const defaultPolicies: GraphPolicies = Object.freeze({
   durability: 'barrier',
 });
 
-/** How long the node that runs after a cancel may take, if it does not say so itself. */
-const onCancelTimeoutMs = 600_000;
+/** How long the node that runs after a cancel or a failure may take, if it does not say so itself. */
+const followUpTimeoutMs = 600_000;
 
 const idle = { run: (): undefined => undefined, codeText: '' };
 
@@ -199,6 +243,7 @@ const end: NodeDefinition = { id: END, type: 'end', effect: 'pure', implementati
 
 function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies): GraphNode {
   const definition = linked.definition ?? (index === 0 ? start : end);
+  const followsEnd = isFollowUp(policies, linked.id);
   const frozen = <T>(value: T): T => freezeCopy(value) as T;
   const frozenRetry = (retry: RetryPolicy | undefined): RetryPolicy | undefined => {
     if (retry?.when === undefined) return frozen(retry);
@@ -207,7 +252,7 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
   };
   const parts = {
     type: definition.type,
-    version: definition.version ?? '1',
+    version: definition.version ?? undeclaredVersion,
     config: frozen(definition.config),
     subgraph: definition.subgraph,
   };
@@ -221,7 +266,7 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     when: definition.when,
     join: frozen(definition.join ?? 'some'),
     retry: frozenRetry(definition.retry),
-    timeoutMs: definition.timeoutMs ?? (linked.id === policies.onCancel ? onCancelTimeoutMs : undefined),
+    timeoutMs: definition.timeoutMs ?? (followsEnd ? followUpTimeoutMs : undefined),
     onFailure: definition.onFailure ?? 'fail-run',
     checkpoint: definition.checkpoint,
     idempotent: definition.idempotent ?? false,
@@ -230,9 +275,12 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     onBudget: definition.onBudget ?? 'ask',
     atMost: frozen(definition.atMost),
     memoryConsistency: definition.memoryConsistency ?? policies.memoryConsistency,
+    limit: definition.limit,
     maxVisits: definition.maxVisits ?? policies.maxVisits,
     maxVisitsName: definition.maxVisitsName ?? 'maxVisits',
     outputAs: definition.outputAs,
+    uses: definition.uses,
+    inCode: definition.inCode,
     implementation: definition.implementation,
     definitionHash: hashNode(parts),
     loops: linked.loops,
@@ -246,9 +294,11 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
  * @throws GRAPH_INVALID with `{ graphId, violations }`: all violations at once, warnings included, each with rule, severity, place and fix
  * (G7)
  */
-export function compileGraph(definition: GraphDefinition): Graph {
+export function compileGraph(written: GraphDefinition): Graph {
+  const { definition, violations: ofNames } = withRecordedNames(written);
   const linked = linkGraph(definition);
-  const violations = validateGraph(definition, linked);
+  const { migrations = [], webhooks } = definition;
+  const violations = [...ofNames, ...migrationFaults(migrations), ...validateGraph(definition, linked)];
   if (violations.some((violation) => violation.severity === 'error')) {
     throw new CairnError('GRAPH_INVALID', { graphId: definition.id, violations });
   }
@@ -270,6 +320,9 @@ export function compileGraph(definition: GraphDefinition): Graph {
     policies,
     warnings: violations,
     text: definition.text,
+    migrations: Object.freeze([...migrations]),
+    ...(definition.version !== undefined && { version: definition.version }),
     ...(definition.result && { result: definition.result }),
+    ...(webhooks !== undefined && webhooks.length > 0 && { webhooks: freezeCopy(webhooks) as typeof webhooks }),
   });
 }

@@ -1,19 +1,18 @@
 /** The contract between the engine and the code behind a node: what a node may do, and what it may return. */
-import type { Amounts, AtMost, NoNames } from '../amounts.ts';
+import type { Amounts, AtMost } from '../amounts.ts';
 import type { AnswerSchema, AnswerTo, StandardSchema } from './answer-types.ts';
-import type {
-  BlobAccess,
-  FileAccess,
-  SecretReader,
-  VisitPast,
-  ModelAccess,
-  RetryPolicy,
-  SpanParts,
-  TraceSpan,
-  OnWaiting,
-  PartOptions,
-} from './contracts.ts';
+import type { BlobAccess, FileAccess, SecretReader } from './access.ts';
+import type { VisitPast } from './visit-past.ts';
+import type { ModelAccess } from './model-messages.ts';
+import type { RetryPolicy } from './retry-policy.ts';
+import type { SpanParts, TraceSpan } from './trace-span.ts';
+import type { OnWaiting, PartOptions } from './parts.ts';
 import type { MemoryConsistency } from './memory-consistency.ts';
+import type { LimitRef } from '../limit.ts';
+
+/** An object type with no known keys, to which keys are added. `object` would not do: it cannot be combined with types that have an index signature. */
+// oxlint-disable-next-line typescript/no-generated-empty-object-type
+export type NoNames = Readonly<Record<never, never>>;
 
 /** The effect class of a node or step. It says what recovery may do after a crash: see docs/spec/effects.md. */
 export type EffectClass = 'pure' | 'read' | 'write' | 'external' | 'human';
@@ -156,9 +155,29 @@ export interface Question {
    */
   readonly isApproval?: boolean;
   /**
+   * What makes it the same question when its function is repeated: an answer counts as long as this is equal. Default: its words, choices,
+   * schema and metadata.
+   */
+  readonly identity?: unknown;
+  /**
    * Whose question it is: `staff` (default), who run the workflow, or the `user` whose request the run is, such as the person in a chat.
    */
   readonly audience?: 'staff' | 'user';
+  /**
+   * Whose answers are taken, at every door: people by name, and roles, such as `['role:finance', 'ann']`. Default: everybody's. `audience`
+   * only says where the question is shown.
+   */
+  readonly for?: readonly string[];
+  /**
+   * Name of another question of the run (its node, or its own name): only a person by name answers this one who did not answer that one and
+   * did not start the run. Such a question has no default answer.
+   */
+  readonly fourEyes?: string;
+  /** When the question is reminded of, in ms from when it is asked; several times in a list. The inbox and the history tell of it. */
+  readonly remindAfterMs?: number | readonly number[];
+  /** From when on, in ms from when it is asked, it is for those of `escalateTo` too. Both come together. */
+  readonly escalateAfterMs?: number;
+  readonly escalateTo?: readonly string[];
   /**
    * How long the question stays open, in ms from when it is asked. When the time is over, `defaultAnswer` answers it; without one the call
    * fails with NODE_TIMED_OUT, and the next attempt or visit asks again, with the full time.
@@ -193,8 +212,11 @@ export interface StepOptions {
   readonly atMost?: AtMost | (() => AtMost);
   /** What the call does, such as `mail to ada`, for a person who is asked about it. Up to 500 characters; it does not identify the step. */
   readonly about?: string;
-  /** Whether nobody need be asked if it is in doubt and no longer called, since it changes nothing outside. Default false. */
-  readonly forgettable?: boolean;
+  /**
+   * Whether it asks a model and changes nothing outside: nobody need be asked if it is in doubt and no longer called, and a fork that
+   * cannot act makes it all the same (X7). Default false.
+   */
+  readonly isModelCall?: boolean;
   /**
    * Whether its caller compares what it calls with the record itself, as the loop of an agent does. Under changed code it may then begin
    * whatever effects on record were not called. Default false.
@@ -205,6 +227,10 @@ export interface StepOptions {
    * input and effect class have become. Default false.
    */
   readonly knownByName?: boolean;
+  /** The limits that each attempt is under, over all workers. It waits for its places before it is announced; `timeoutMs` counts from then. */
+  readonly limit?: LimitRef | readonly LimitRef[];
+  /** About how many tokens an attempt uses, for limits that count them. What `spend({ tokens })` says afterwards corrects it. */
+  readonly tokens?: number;
 }
 
 /** How `emit` handles an event. */
@@ -284,13 +310,25 @@ export interface ChildHandle {
   isInDoubt(): Promise<boolean>;
 }
 
+/** Why a run fails. */
+export interface RunFailure {
+  /** Code of the first error: `NODE_TIMED_OUT`, or that of an error of yours. `NODE_FAILED` if it has none. */
+  readonly code: string;
+  readonly message: string;
+  /** The node that failed first, by its path joined with `/`. Absent if none did: the time of the run is over. */
+  readonly node?: string;
+  /** All errors that made the run fail, by the paths of nodes. */
+  readonly errors: Readonly<Record<string, unknown>>;
+}
+
 /** The argument of a node's `run`. Graphs are typed as `object` here, to keep this file free of import cycles. */
 export interface NodeContext {
   readonly runId: string;
   /** When the run was admitted, in epoch ms; a fork's is when it was made. The same in every process, whatever the run's id. */
   readonly startedAt: number;
+  /** The node's id; of one that was renamed, its name in the code (G15). */
   readonly nodeId: string;
-  /** Node ids (and keys of map items) from the run's root to this node. */
+  /** Recorded ids of nodes (and keys of map items) from the run's root to this node. */
   readonly nodePath: readonly string[];
   readonly visit: number;
   readonly attempt: number;
@@ -303,8 +341,12 @@ export interface NodeContext {
   readonly config: unknown;
   /** How the node remembers over sessions, if it or its graph says so (A43). */
   readonly memoryConsistency: MemoryConsistency | undefined;
+  /** Whether the run is a fork that cannot act, so that its calls of class `write` and `external` are refused (X7). */
+  readonly cannotAct: boolean;
   /** The same for every attempt of this activation (X1). */
   readonly idempotencyKey: string;
+  /** Why the run fails. Set in the node that runs after that (`onRunFailure`), and nowhere else. */
+  readonly failure?: RunFailure | undefined;
   /** Aborted on cancel, close and timeout, when the claim is lost, when the attempt stops at a wait, and when it is over. */
   readonly signal: AbortSignal;
   /** Runs `fn` as a recorded step. A repeated function gets the recorded value, and `fn` is not called again (X4). */
@@ -444,6 +486,8 @@ export interface InnerWork {
   readonly effect: EffectClass;
   /** Whether a person is asked before each time that it acts. Default false. */
   readonly asks?: boolean;
+  /** Whether it acts without asking because an agent in it is allowed to (A6). Default false. */
+  readonly isAllowed?: boolean;
 }
 
 /** The code behind a node. */
@@ -462,6 +506,13 @@ export interface NodeImplementation {
    * whether a person is asked before an agent may run this node. Default: nothing.
    */
   readonly inside?: readonly InnerWork[];
+  /**
+   * Whether the work of a node of class `read` is done in its calls alone, so that a fork that cannot act runs its function and judges
+   * each call (X7). Default false: the function itself reads.
+   */
+  readonly isComposed?: boolean;
+  /** Whether an effect of its own is that it asks a model, as {@link StepOptions.isModelCall}. Default false. */
+  readonly isModelCall?: boolean;
   /** Text covered by `codeHash`, as a hint that the code changed. Default: the source of `run`. */
   readonly codeText?: string;
 }

@@ -1,7 +1,6 @@
 /** Node types, which dialects written as text use by name with plain data (section "Node types" of docs/spec/nodes.md). */
-import { type EffectClass, type NodeContext, type Reconciliation, NodeFailure } from './node-contract.ts';
+import type { EffectClass, NodeContext, Reconciliation } from './node-contract.ts';
 import type { SecretReference } from '../secret-reference.ts';
-import { type ModelMessage, type ModelCall, textOf, type ModelResponse } from './contracts.ts';
 
 /** A JSON Schema, in the subset of docs/spec/waits.md. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -65,8 +64,8 @@ export interface FileOutput {
 /** A resource that a node type uses, and that the operator of the process may withhold. */
 export type Need =
   | { readonly kind: 'shell' }
-  /** A network host. Undefined: not known before the run. */
-  | { readonly kind: 'net'; readonly host: string | undefined }
+  /** A network host. Undefined: not known before the run. `isNamed`: only a grant that names it will do, since it may be a private one. */
+  | { readonly kind: 'net'; readonly host: string | undefined; readonly isNamed?: boolean }
   | { readonly kind: 'fs'; readonly path: string | undefined }
   | { readonly kind: 'env'; readonly name: string }
   /** A language model, by its profile's name or as `provider:name`. Undefined: not known before the run. */
@@ -99,6 +98,8 @@ export interface PlannedTool {
   readonly effect: EffectClass;
   /** Whether a call asks a person: before it acts, or because that is what the tool does. */
   readonly asks: boolean;
+  /** Set if it acts without asking because an agent in what it runs is allowed to. */
+  readonly isAllowedInside?: true;
 }
 
 /** The context of a node type's code: a node's context with the resolved inputs. */
@@ -156,6 +157,8 @@ export interface NodeType {
    * false.
    */
   readonly isComposed?: boolean;
+  /** Whether an effect of its own is that it asks a model and changes nothing outside. Default false. */
+  readonly isModelCall?: boolean;
   /**
    * Faults of the inputs that the field schemas cannot express (`give path or patterns, not both`), by input name. Called at load and
    * before each attempt.
@@ -179,137 +182,4 @@ export interface InputFault {
   readonly input: string;
   readonly message: string;
   readonly fix: string;
-}
-
-// An agent that may work in a stage of a workflow written as text: a model, with tools that are known by a few names.
-
-/**
- * What an agent may be let do: `read` lists, searches and reads files of its folder, `write` writes and edits them too, `shell` runs
- * programs there, `ask_person` asks.
- */
-export const stageTools = ['read', 'write', 'shell', 'ask_person'] as const;
-export type StageTool = (typeof stageTools)[number];
-
-/**
- * Commands around each call of a tool, for a shell. They get the call as JSON on their input and by variables; no value is a part
- * of them. They may be repeated after a crash.
- */
-export interface ToolHooks {
-  /** Run before; with an exit code other than 0 the call is not made, and the model's result of it says so. */
-  readonly pre?: string;
-  /** Run after, with what came of the call. That it failed is reported as an event, and changes nothing. */
-  readonly post?: string;
-  /** Variables beside those of every hook. */
-  readonly env: Readonly<Record<string, string>>;
-}
-
-export interface StageAgentRequest {
-  readonly model: string;
-  /** How the conversation begins. */
-  readonly messages: readonly ModelMessage[];
-  readonly tools: readonly StageTool[];
-  /** Of these, the ones that are used without asking a person. */
-  readonly allow: readonly StageTool[];
-  /** Where it works; relative to where the process was started. */
-  readonly folder: string;
-  /** Whether a place that its files really are at is granted. Default: all are. */
-  readonly isGranted?: (need: Need) => boolean;
-  /** Units that its calls spend beside those of every model call: `tokens`, `seconds`. */
-  readonly counted?: readonly string[];
-  /** Calls of the model, at most. */
-  readonly loopsMax?: number;
-  /** Of one call of the model. */
-  readonly timeoutMs?: number;
-  /** Of each call of the model. */
-  readonly settings?: Pick<ModelCall, 'reasoning' | 'tokensMax'>;
-  readonly hooks?: ToolHooks;
-  /** Of the stage, counted from 1: each begins its work anew. */
-  readonly attempt: number;
-}
-
-export interface StageAgent {
-  /** What it reaches for with these tools, its model aside. */
-  needs(tools: readonly StageTool[], folder: string): readonly Need[];
-  /** Works until it answers: its model calls and tool calls are steps of the node. @returns its answer */
-  run(ctx: NodeContext, request: StageAgentRequest): Promise<string>;
-}
-
-// Answers that a model did not finish, because they reached the limit of their tokens or because the provider stopped them. Half
-// an answer may say the opposite of the whole one, so it is never taken for one in silence (L12).
-
-/** Whether the answer ended at the limit of its tokens, so that its end is missing. */
-export function isCutOff({ finishReason }: Pick<ModelResponse, 'finishReason'>): boolean {
-  return finishReason === 'length';
-}
-
-const code = 'MODEL_OUTPUT_TRUNCATED';
-
-/** What a user does for a longer answer, by where its bound was set. */
-export const waysOn = {
-  call: 'raise tokensMax of the call and resume the run',
-  settings: 'raise settings.tokensMax (of a gmiNode maxTokens) and resume the run: only this call is made again',
-  block: 'raise its max_tokens and resume the run with the changed file (--file)',
-  profile: 'raise tokensMax of its model in cairn.config and resume the run',
-} as const;
-
-/** The failure of a call whose answer was cut off. It holds the text that came, because that was paid for. */
-export function cutOffFailure(
-  { model, usage, content }: ModelResponse,
-  way: keyof typeof waysOn,
-  { data, ...hints }: { readonly data?: Readonly<Record<string, unknown>>; readonly applied?: 'no' } = {},
-): NodeFailure {
-  const { outputTokens } = usage;
-  const what = `the answer of ${model} was cut off at the limit of its tokens (${outputTokens} written)`;
-  return new NodeFailure(`${what}: ${waysOn[way]}`, {
-    ...hints,
-    code,
-    data: { text: textOf(content), outputTokens, ...data },
-  });
-}
-
-/** Does work whose answers have their bounds from somewhere else than its settings, and says so in the failure for one that was cut off. */
-export async function boundedBy<T>(way: keyof typeof waysOn, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof NodeFailure) || error.code !== code) throw error;
-    throw new NodeFailure(error.message.replace(waysOn.settings, waysOn[way]), { code, data: error.data });
-  }
-}
-
-/**
- * Refuses an answer that the provider says it stopped.
- * @throws NodeFailure MODEL_REFUSED its filter blocked the answer, or its end; MODEL_UNAVAILABLE it met an error
- */
-export function refuseStopped({ content, finishReason, model }: ModelResponse): void {
-  if (finishReason !== 'content-filter' && finishReason !== 'error') return;
-  const text = textOf(content);
-  const data = { finishReason, ...(text !== '' && { text }) };
-  if (finishReason === 'error')
-    throw new NodeFailure(`${model} gave no whole answer: the provider met an error`, {
-      code: 'MODEL_UNAVAILABLE',
-      data,
-    });
-  const reason = `${model} refused to answer: the provider's filter kept its answer back`;
-  throw new NodeFailure(reason, { code: 'MODEL_REFUSED', applied: 'no', data });
-}
-
-/**
- * The text of an answer that is of use only when it is whole.
- * @param way - where the bound of its tokens was set. Default: in the call
- * @throws NodeFailure MODEL_OUTPUT_TRUNCATED, MODEL_REFUSED, MODEL_UNAVAILABLE
- */
-export function wholeTextOf(response: ModelResponse, way: keyof typeof waysOn = 'call'): string {
-  refuseStopped(response);
-  if (isCutOff(response)) throw cutOffFailure(response, way);
-  return textOf(response.content);
-}
-
-/**
- * The text of a summary. Half of one is better than none, and says that it is half. @throws NodeFailure MODEL_REFUSED, MODEL_UNAVAILABLE
- */
-export function summaryTextOf(response: ModelResponse): string {
-  refuseStopped(response);
-  const text = textOf(response.content).trim();
-  return isCutOff(response) && text !== '' ? `${text}\n[the summary was cut off here]` : text;
 }

@@ -1,5 +1,5 @@
 /** Units that calls spend only where they are counted: tokens, read and written together, and seconds (Q7.1, A13). */
-import type { ModelUsage } from './contracts.ts';
+import type { ModelUsage } from './model-messages.ts';
 import type { NodeContext } from './node-contract.ts';
 
 /** What spends: a step, or the attempt of a node. */

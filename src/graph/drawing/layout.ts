@@ -87,7 +87,7 @@ function findBackEdges<E extends Link>(ids: readonly string[], edges: readonly E
 }
 
 /** Each node one layer below the lowest that leads to it. @param links - without circles */
-export function layersOf(ids: readonly string[], links: readonly Link[]): ReadonlyMap<string, number> {
+function layersOf(ids: readonly string[], links: readonly Link[]): ReadonlyMap<string, number> {
   const outgoing = Map.groupBy(links, ({ from }) => from);
   const missing = new Map(ids.map((id) => [id, 0]));
   for (const { to } of links) missing.set(to, (missing.get(to) ?? 0) + 1);
@@ -104,7 +104,7 @@ export function layersOf(ids: readonly string[], links: readonly Link[]): Readon
 }
 
 /** Edges as they are layered: without those to itself, and those that lead back turned. */
-export function downwards<E extends Link>(
+function downwards<E extends Link>(
   ids: readonly string[],
   edges: readonly E[],
 ): readonly (Link & { readonly edge: E; readonly isBack: boolean })[] {

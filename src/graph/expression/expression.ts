@@ -1,7 +1,7 @@
 /**
  * Conditions and other expressions written as text, in the Common Expression Language (CEL) (G6). No other file imports the CEL library.
  */
-import { Environment } from '@marcbachmann/cel-js';
+import { Environment } from './cel.ts';
 import { CairnError } from '../../errors.ts';
 import { requireBoolean } from '../condition.ts';
 import { currentBudget, withBudget } from './expression-budget.ts';

@@ -75,6 +75,9 @@ test.each<[need: Need, allow: string, isGranted: boolean]>([
   [net('b.a.org'), 'net=*.a.org', true],
   [net('a.org'), 'net=*.a.org', false],
   [net('evila.org'), 'net=*.a.org', false],
+  [{ ...net('a.org'), isNamed: true } as Need, 'net', false],
+  [{ ...net('b.a.org'), isNamed: true } as Need, 'net=*.a.org', false],
+  [{ ...net('a.org:80'), isNamed: true } as Need, 'net=a.org', true],
   [net(undefined), 'net=a.org', true],
   [net(undefined), '', false],
 ])('Y6 %o under %s: %s', (need, allow, isGranted) => {

@@ -115,7 +115,7 @@ export function refusalOf(need: Need, permissions: Permissions): string | undefi
     case 'shell':
       return permissions.shell === true ? undefined : 'it runs commands (--allow shell)';
     case 'net':
-      return netRefusal(need.host, permissions.net);
+      return need.isNamed === true ? namedRefusal(need.host, permissions.net) : netRefusal(need.host, permissions.net);
     case 'fs':
       return fsRefusal(need.path, permissions.fs);
     case 'model':
@@ -138,6 +138,12 @@ function netRefusal(host: string | undefined, granted: Permissions['net']): stri
   }
   const isGranted = (granted ?? []).some((pattern) => fitsHost(host.toLowerCase(), pattern.toLowerCase()));
   return isGranted ? undefined : `it calls ${host} (--allow net=${host})`;
+}
+
+/** A host that may be a private one: no grant of all hosts, or of all with an ending, means it. */
+function namedRefusal(host: string | undefined, granted: Permissions['net']): string | undefined {
+  const named = granted === true ? [] : (granted ?? []).filter((pattern) => !pattern.includes('*'));
+  return netRefusal(host, named);
 }
 
 /** Whether a host fits a pattern. A pattern without a port allows every port, one with a port only that port. */

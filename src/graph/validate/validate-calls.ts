@@ -4,6 +4,7 @@ import type { Question, StepOptions } from '../contracts/node-contract.ts';
 import { checkRetry, effects } from './validate-nodes.ts';
 import {
   checkBounds,
+  checkLimit,
   checkFields,
   checkOneOf,
   checkRange,
@@ -23,9 +24,11 @@ const stepFields = [
   'answerSchema',
   'atMost',
   'about',
-  'forgettable',
+  'isModelCall',
   'followsRecord',
   'knownByName',
+  'limit',
+  'tokens',
 ] as const satisfies readonly (keyof StepOptions)[];
 const questionFields = [
   'name',
@@ -35,7 +38,13 @@ const questionFields = [
   'schema',
   'metadata',
   'isApproval',
+  'identity',
   'audience',
+  'for',
+  'fourEyes',
+  'remindAfterMs',
+  'escalateAfterMs',
+  'escalateTo',
   'timeoutMs',
   'deadlineAt',
   'defaultAnswer',
@@ -57,10 +66,12 @@ export function stepFault(options: StepOptions): string | undefined {
   checkRange(report, '', 'timeoutMs', options.timeoutMs, { min: 1 });
   checkType(report, '', 'idempotent', options.idempotent, 'boolean');
   checkType(report, '', 'about', options.about, 'string');
-  checkType(report, '', 'forgettable', options.forgettable, 'boolean');
+  checkType(report, '', 'isModelCall', options.isModelCall, 'boolean');
   checkType(report, '', 'followsRecord', options.followsRecord, 'boolean');
   checkType(report, '', 'knownByName', options.knownByName, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
+  checkLimit(report, '', options.limit);
+  checkRange(report, '', 'tokens', options.tokens, { min: 0 });
   checkType(report, '', 'readAnswer', options.readAnswer, 'function');
   if (options.answerSchema !== undefined && !isObject(options.answerSchema))
     report.error('G9', '', 'answerSchema is no object', 'give a JSON Schema');
@@ -75,6 +86,23 @@ export function atMostFault(atMost: AtMost | undefined): string | undefined {
   return firstOf(report);
 }
 
+function lateFault({ remindAfterMs = [], escalateAfterMs, escalateTo }: Question): string | undefined {
+  const isTime = (ms: unknown): boolean => typeof ms === 'number' && Number.isFinite(ms) && ms >= 0;
+  const reminders = [remindAfterMs].flat();
+  if (!reminders.every(isTime) || reminders.length > 20) return 'remindAfterMs is no time in ms, nor up to 20 of them';
+  if (escalateAfterMs !== undefined && !isTime(escalateAfterMs)) return 'escalateAfterMs is no time in ms';
+  if ((escalateAfterMs === undefined) !== (escalateTo === undefined))
+    return `it has ${escalateTo === undefined ? 'escalateAfterMs' : 'escalateTo'} alone`;
+  return escalateTo === undefined ? undefined : assigneesFault(escalateTo)?.replace('for', 'escalateTo');
+}
+
+/** What is wrong with those whom a question is for; undefined if nothing is. */
+export function assigneesFault(assignees: unknown): string | undefined {
+  if (!Array.isArray(assignees) || assignees.length === 0) return 'for is no list of people and roles';
+  const isName = (one: unknown): boolean => typeof one === 'string' && one !== '' && one !== 'role:';
+  return assignees.every(isName) ? undefined : 'for has something that names nobody';
+}
+
 /** What is wrong with a question's fields; undefined if nothing is. */
 export function questionFault(question: Question): string | undefined {
   if (!isObject(question)) return 'it is no object';
@@ -84,6 +112,18 @@ export function questionFault(question: Question): string | undefined {
   checkType(report, '', 'isApproval', question.isApproval, 'boolean');
   checkOneOf(report, 'W1', '', 'audience', question.audience, ['staff', 'user']);
   checkOneOf(report, 'W3', '', 'matching', question.matching, ['exact', 'lenient', 'open']);
+  checkType(report, '', 'fourEyes', question.fourEyes, 'string');
+  if (question.for !== undefined && assigneesFault(question.for) !== undefined)
+    report.error('W8', '', assigneesFault(question.for) ?? '', "name people and roles: ['role:finance', 'ann']");
+  if (question.fourEyes !== undefined && 'defaultAnswer' in question)
+    report.error(
+      'W8',
+      '',
+      'a default answer would stand for the eyes of a person',
+      'leave defaultAnswer or fourEyes out',
+    );
+  const late = lateFault(question);
+  if (late !== undefined) report.error('W9', '', late, 'give times in ms, and escalateTo with escalateAfterMs');
   if (question.timeoutMs !== undefined && question.deadlineAt !== undefined)
     report.error('W1', '', 'it has timeoutMs and deadlineAt', 'give one of them');
   if (question.choices !== undefined && !Array.isArray(question.choices))

@@ -14,10 +14,20 @@ import {
 } from '../graph.ts';
 import { memoryConsistencies } from '../contracts/memory-consistency.ts';
 import { partitions } from '../contracts/node-contract.ts';
-import { type Report, checkBounds, checkFields, checkOneOf, checkRange, createReport, idFault } from './violations.ts';
+import {
+  checkLimit,
+  type Report,
+  checkBounds,
+  checkFields,
+  checkOneOf,
+  checkRange,
+  createReport,
+  idFault,
+} from './violations.ts';
 import { edgePlace, type LinkedGraph, type LinkedNode } from '../shape/link-graph.ts';
 import { nodePlace, validateNodes } from './validate-nodes.ts';
 import { maxLoopDepth } from '../shape/loops.ts';
+import { webhookFaults } from '../webhooks.ts';
 
 // Checks of reducers, schemas and policies (G9, E5).
 
@@ -31,7 +41,10 @@ const policyFields = [
   'budget',
   'onBudget',
   'memoryConsistency',
+  'limit',
   'onCancel',
+  'onRunFailure',
+  'timeLimit',
 ];
 
 const reducerNames: readonly ReducerName[] = [
@@ -83,7 +96,7 @@ function validateReducers(report: Report, reducers: Readonly<Record<string, Redu
 }
 
 /** Checks the reducers, schemas and policies of a graph. */
-export function validateChannels(report: Report, definition: GraphDefinition): void {
+function validateChannels(report: Report, definition: GraphDefinition): void {
   validateReducers(report, definition.reducers ?? {});
   const schemas = definition.schemas ?? {};
   checkFields(report, 'schemas', schemas, ['input', 'scratch', 'artifacts']);
@@ -108,8 +121,28 @@ export function validateChannels(report: Report, definition: GraphDefinition): v
   checkRange(report, 'policies', 'maxVisits', policies.maxVisits, { min: 1 });
   checkRange(report, 'policies', 'checkpointBytes', policies.checkpointBytes, { min: 1 });
   checkBounds(report, 'policies', 'budget', policies.budget);
+  checkTimeLimit(report, policies.timeLimit);
   checkOneOf(report, 'Q4', 'policies', 'onBudget', policies.onBudget, ['ask', 'fail']);
   checkOneOf(report, 'A43', 'policies', 'memoryConsistency', policies.memoryConsistency, memoryConsistencies);
+  checkLimit(report, 'policies', policies.limit);
+  for (const fault of definition.webhooks === undefined ? [] : webhookFaults(definition.webhooks))
+    report.error('WH1', 'webhooks', fault, 'give `{ url, on, secret }`');
+}
+
+function checkTimeLimit(report: Report, limit: unknown): void {
+  if (limit === undefined) return;
+  const {
+    ms,
+    countsWaits = true,
+    ...others
+  } = (typeof limit === 'number' ? { ms: limit } : { ...(limit as object) }) as {
+    readonly ms?: unknown;
+    readonly countsWaits?: unknown;
+  };
+  const isTime = typeof ms === 'number' && Number.isSafeInteger(ms) && ms >= 1;
+  if (isTime && typeof countsWaits === 'boolean' && Object.keys(others).length === 0) return;
+  const message = `timeLimit is ${JSON.stringify(limit)}, which is no time`;
+  report.error('E6', 'policies', message, 'give whole ms, or { ms, countsWaits: false }');
 }
 
 // Warns of effects in doubt that a person could confirm without giving the state updates that later decisions depend on (X3).
@@ -126,7 +159,7 @@ function mayNeedDoubt({ effect, idempotent, implementation }: NodeDefinition): b
  * Reports edges whose condition reads such updates. Conditions written as functions are skipped, because what they read is known only when
  * they run.
  */
-export function validateDoubts(report: Report, { nodes, edges }: GraphDefinition): void {
+function validateDoubts(report: Report, { nodes, edges }: GraphDefinition): void {
   if (!Array.isArray(nodes) || !Array.isArray(edges)) return;
   const doubted = new Set(nodes.filter(mayNeedDoubt).map(({ id }) => id));
   for (const edge of edges) {
@@ -201,7 +234,7 @@ function checkLabels(report: Report, edges: readonly EdgeDefinition[]): void {
 }
 
 /** Checks every edge. */
-export function validateEdges(report: Report, definition: GraphDefinition): void {
+function validateEdges(report: Report, definition: GraphDefinition): void {
   const ids = new Set([START, END, ...definition.nodes.map((node) => node.id)]);
   for (const edge of definition.edges) {
     checkFields(report, edgePlace(edge), edge, edgeFields);
@@ -319,7 +352,7 @@ function warnOf(report: Report, linked: LinkedGraph, { reader, producer, channel
 }
 
 /** Checks the declared reads of every node. */
-export function validateReads(report: Report, definition: GraphDefinition, linked: LinkedGraph): void {
+function validateReads(report: Report, definition: GraphDefinition, linked: LinkedGraph): void {
   const reads = collectReads(report, definition, linked);
   if (!linked.holdsOneToken) checkSideBySide(report, linked, reads);
 }
@@ -329,27 +362,39 @@ export function validateReads(report: Report, definition: GraphDefinition, linke
 const placeOf = (node: LinkedNode | undefined): string =>
   node?.definition === undefined ? (node?.id ?? '') : nodePlace(node.definition);
 
-/** Checks the node that runs after a cancel: it is no part of the run's ways, so no edge may touch it (E7.4). */
-function checkOnCancel(report: Report, linked: LinkedGraph, onCancel: unknown): void {
-  const index = typeof onCancel === 'string' ? linked.nodeIndex.get(onCancel) : undefined;
+/** What is followed by a node of its own, in words. */
+const followed = { onCancel: 'a cancel', onRunFailure: 'the failure of the run' } as const;
+
+/** Checks the node that runs after a cancel or a failure: it is no part of the run's ways, so no edge may touch it (E7.4, E7.5). */
+function checkFollowUp(report: Report, linked: LinkedGraph, policy: keyof typeof followed, named: unknown): void {
+  const index = typeof named === 'string' ? linked.nodeIndex.get(named) : undefined;
   const node = index === undefined || index < 2 ? undefined : linked.nodes[index];
   if (node === undefined) {
-    const named = JSON.stringify(onCancel);
-    return report.error('E7', 'policies', `onCancel is ${named}, which is no node`, 'name a node of the graph');
+    const message = `${policy} is ${JSON.stringify(named)}, which is no node`;
+    return report.error('E7', 'policies', message, 'name a node of the graph');
   }
+  const what = followed[policy];
   if (node.incoming.length + node.outgoing.length > 0)
     report.error(
       'E7',
       placeOf(node),
-      'an edge leads to or from the node of onCancel, which runs after a cancel and at no other time',
-      'remove its edges; what follows a cancel is done in this one node, or in a child run of it',
+      `an edge leads to or from the node of ${policy}, which runs after ${what} and at no other time`,
+      `remove its edges; what follows ${what} is done in this one node, or in a child run of it`,
     );
   for (const name of ['join', 'when'] as const)
     if (node.definition?.[name] !== undefined)
-      report.error('E7', placeOf(node), `${name} of the node of onCancel has no effect`, 'leave it out');
+      report.error('E7', placeOf(node), `${name} of the node of ${policy} has no effect`, 'leave it out');
 }
 
-function checkReach(report: Report, linked: LinkedGraph, onCancel: unknown): void {
+function checkFollowUps(report: Report, linked: LinkedGraph, policies: GraphDefinition['policies'] = {}): void {
+  const { onCancel, onRunFailure } = policies;
+  if (onCancel !== undefined) checkFollowUp(report, linked, 'onCancel', onCancel);
+  if (onRunFailure !== undefined) checkFollowUp(report, linked, 'onRunFailure', onRunFailure);
+  if (onCancel !== undefined && onCancel === onRunFailure)
+    report.error('E7', 'policies', `onCancel and onRunFailure are both ${onCancel}`, 'name two nodes, one for each');
+}
+
+function checkReach(report: Report, linked: LinkedGraph, followUps: readonly unknown[]): void {
   const reached = new Set<number>([0]);
   const open = [0];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
@@ -363,7 +408,7 @@ function checkReach(report: Report, linked: LinkedGraph, onCancel: unknown): voi
     return;
   }
   for (const [index, node] of linked.nodes.entries()) {
-    if (index < 2 || reached.has(index) || node.id === onCancel) continue;
+    if (index < 2 || reached.has(index) || followUps.includes(node.id)) continue;
     report.error(
       'G7',
       placeOf(node),
@@ -399,10 +444,9 @@ const isUnconditional = (edge: GraphEdge): boolean =>
   edge.condition === undefined && edge.choice === undefined && edge.on !== 'failed' && !edge.always;
 
 /** Checks what shows only in the linked graph. */
-export function validateShape(report: Report, definition: GraphDefinition, linked: LinkedGraph): void {
-  const { onCancel } = definition.policies ?? {};
-  if (onCancel !== undefined) checkOnCancel(report, linked, onCancel);
-  checkReach(report, linked, onCancel);
+function validateShape(report: Report, definition: GraphDefinition, linked: LinkedGraph): void {
+  checkFollowUps(report, linked, definition.policies);
+  checkReach(report, linked, [definition.policies?.onCancel, definition.policies?.onRunFailure]);
   for (const node of linked.nodes) checkFirstJoin(report, node);
   if (linked.isTooDeep) {
     report.error('G4', 'graph', `loops are nested deeper than ${maxLoopDepth}`, 'put the inner loops into a subgraph');
@@ -426,7 +470,19 @@ export function validateShape(report: Report, definition: GraphDefinition, linke
   }
 }
 
-const graphFields = ['id', 'nodes', 'edges', 'reducers', 'schemas', 'policies', 'text', 'result'];
+const graphFields = [
+  'id',
+  'nodes',
+  'edges',
+  'reducers',
+  'schemas',
+  'policies',
+  'text',
+  'result',
+  'migrations',
+  'version',
+  'webhooks',
+];
 
 /** Reports every violation in a definition, errors and warnings. `linked` holds the part of it that could be linked. */
 export function validateGraph(definition: GraphDefinition, linked: LinkedGraph): readonly Violation[] {

@@ -3,12 +3,21 @@ import { canonicalText, NotDataError } from '../canonical.ts';
 import { type GraphDefinition, type NodeDefinition, END, START } from '../graph.ts';
 import { memoryConsistencies } from '../contracts/memory-consistency.ts';
 import type { EffectClass } from '../contracts/node-contract.ts';
-import { type Report, checkBounds, checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
+import {
+  type Report,
+  checkBounds,
+  checkFields,
+  checkLimit,
+  checkOneOf,
+  checkRange,
+  checkType,
+  idFault,
+} from './violations.ts';
 
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
 const nodeFields =
-  'id type version config effect isDeclared reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost memoryConsistency maxVisits maxVisitsName outputAs subgraph implementation place'.split(
+  'id type version config effect isDeclared reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost memoryConsistency limit maxVisits maxVisitsName outputAs uses inCode subgraph implementation place'.split(
     ' ',
   );
 const retryFields = ['attempts', 'backoff', 'factor', 'delayMs', 'delayMsMax', 'jitter', 'on', 'when'];
@@ -24,6 +33,24 @@ function checkId(report: Report, node: NodeDefinition): void {
   if (fault !== undefined) report.error('G2', place, `the id ${fault}`, 'give an id of 1 to 512 bytes');
   if (node.id === START || node.id === END) {
     report.error('G2', place, `${node.id} is reserved`, 'give the node another id; START and END are always there');
+  }
+}
+
+/** What a function uses of the code around it, as text. @throws NotDataError a value is neither data nor a function */
+export function usesText(uses: Readonly<Record<string, unknown>>): string {
+  const values = Object.entries(uses).map(([name, value]) => [
+    name,
+    typeof value === 'function' ? String(value) : value,
+  ]);
+  return canonicalText(Object.fromEntries(values));
+}
+
+function checkUses(report: Report, node: NodeDefinition): void {
+  try {
+    if (node.uses !== undefined) usesText(node.uses);
+  } catch (error) {
+    if (!(error instanceof NotDataError)) throw error;
+    report.error('G1', nodePlace(node), `uses.${error.path}: ${error.message}`, 'name plain data and functions');
   }
 }
 
@@ -106,11 +133,20 @@ function checkNode(report: Report, node: NodeDefinition): void {
     report.error('G2', place, 'no implementation', 'give an implementation with a `run` function');
   }
   checkConfig(report, node);
+  checkUses(report, node);
   checkEffect(report, node);
   checkJoin(report, place, node.join);
   checkRetry(report, place, node.retry);
   checkRange(report, place, 'timeoutMs', node.timeoutMs, { min: 1 });
   checkRange(report, place, 'maxVisits', node.maxVisits, { min: 1 });
+  checkLimit(report, place, node.limit);
+  if (node.limit !== undefined && (node.effect === 'human' || node.subgraph !== undefined))
+    report.error(
+      'FL5',
+      place,
+      'a limit on a node that asks or runs a graph of its own',
+      'name it at the steps or nodes that do the work, or at the graph',
+    );
   checkOneOf(report, 'G8', place, 'onFailure', node.onFailure, [
     'fail-run',
     'fail-last',

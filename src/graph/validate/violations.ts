@@ -105,3 +105,17 @@ export function checkRange(
   const kind = isWhole ? 'a whole number' : 'a number';
   report.error('G9', place, `${field} is ${formatValue(value)}`, `give ${kind} from ${range.min} to ${max}`);
 }
+
+/** Checks which limits something is under. */
+export function checkLimit(report: Report, place: string, limit: unknown): void {
+  if (limit === undefined) return;
+  const isRef = (one: unknown): boolean =>
+    typeof one === 'string' ? one !== '' : typeof (one as { readonly name?: unknown } | null)?.name === 'string';
+  if ((Array.isArray(limit) ? limit : [limit]).every(isRef)) return;
+  report.error(
+    'FL5',
+    place,
+    'limit is neither a limit nor its name, nor a list of them',
+    "give what defineLimit returned, or its name: limit: 'openai'",
+  );
+}

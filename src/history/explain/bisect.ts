@@ -10,11 +10,11 @@ import type { RunTree } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { firstSeqOf, readHistory, type HistoryEntry } from '../load/lineage.ts';
 import type { StatePlace } from '../access/place.ts';
-import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import type { ResolvedReference } from '../read/references.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
 import { isBounded } from '../stored/pace.ts';
-import { StoredState } from '../stored/stored-meta.ts';
+import { StoredState } from '../stored/stored-state.ts';
 import { RequestedValues } from './requested-values.ts';
 
 /** The first checkpoint at which a condition holds. */

@@ -4,7 +4,7 @@ import type { Op } from '../../state/delta.ts';
 import { loadState, readOwner } from '../load/load.ts';
 import { firstSeqOf, type HistoryEntry } from '../load/lineage.ts';
 import type { StatePlace } from '../access/place.ts';
-import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import type { ResolvedReference } from '../read/references.ts';
 import { walkBack } from '../read/walk-back.ts';
 import type { ChangeKind, ChangePart } from '../stored/change.ts';
 import { checkpointId } from '../stored/checkpoint.ts';

@@ -2,7 +2,7 @@
  * Finds who wrote which part of one value, from its ops, newest first. A part that a newer op wrote is not assigned to
  * an older one. An op that sets the whole value gets all the other parts.
  */
-import { getOwn, isPlainObject } from '../../state/values/values.ts';
+import { getOwn, isPlainObject } from '../../state/values/plain-object.ts';
 
 /** A part of a value and the op that wrote it. With `range`, only these items of a list or characters of a text. */
 export interface ClaimedPart<Origin> {

@@ -34,7 +34,7 @@ function tryCompile(text: string): Condition | undefined {
   }
 }
 
-export function evaluateAgain(text: string, scope: ConditionScope, fired: boolean): Evaluated {
+function evaluateAgain(text: string, scope: ConditionScope, fired: boolean): Evaluated {
   const expression = expressionOf(text);
   if (expression === undefined) return { because: `its function said ${fired ? 'yes' : 'no, or was not asked'}` };
   const holds = evaluate(expression, scope);

@@ -7,7 +7,8 @@ import type { Op } from '../../state/delta.ts';
 import type { NodeStatus, FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
 import type { Change, ChangePart } from '../stored/change.ts';
 import { CairnError } from '../../errors.ts';
-import { pickPart, viewValues } from '../read/whole-checkpoint.ts';
+import { pickPart } from '../read/state-at.ts';
+import { viewValues } from '../read/checkpoint-view.ts';
 import { formatPath } from '../read/state-path.ts';
 
 /** A path in the tree, split at its innermost frame. */
@@ -30,7 +31,7 @@ export function placeInTree(path: readonly string[]): TreePlace {
 }
 
 /** The path of a frame in the tree. */
-export function treePathOf(frame: readonly string[]): readonly string[] {
+function treePathOf(frame: readonly string[]): readonly string[] {
   const inner = frame.flatMap((part, index) => [index % 2 === 0 ? 'nodes' : 'children', part]);
   return ['frame', ...inner];
 }

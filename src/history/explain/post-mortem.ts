@@ -2,11 +2,11 @@
 import type { StatePlace } from '../access/place.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { firstSeqOf, readHistory } from '../load/lineage.ts';
-import { StoredState } from '../stored/stored-meta.ts';
+import { StoredState } from '../stored/stored-state.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
-import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import type { ResolvedReference } from '../read/references.ts';
 import { statusAt } from '../read/list-runs.ts';
-import { viewState } from '../read/whole-checkpoint.ts';
+import { viewState } from '../read/checkpoint-view.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { PostMortem, StoryError } from './story.ts';
 import { StoryTeller } from './story-teller.ts';

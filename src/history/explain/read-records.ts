@@ -7,7 +7,7 @@ import type { FrameTree, RunStatus, RunTree } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { readOwner } from '../load/lineage.ts';
 import type { StatePlace } from '../access/place.ts';
-import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import type { ResolvedReference } from '../read/references.ts';
 import { referenceHash, resolveValues } from '../stored/checkpoint.ts';
 import { Structures } from './structures.ts';
 

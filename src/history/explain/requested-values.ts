@@ -4,8 +4,8 @@ import { errorMap } from '../../graph/expression/expression-meter.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
-import { getOwn } from '../../state/values/values.ts';
-import { viewValues, type StateValues } from '../read/whole-checkpoint.ts';
+import { getOwn } from '../../state/values/plain-object.ts';
+import { viewValues, type StateValues } from '../read/checkpoint-view.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
 
 type Keyed = Readonly<Record<string, unknown>>;

@@ -2,10 +2,12 @@
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import { firstSeqOf } from '../load/lineage.ts';
-import { readAllRuns, type StatePlace } from '../access/place.ts';
+import { readAllRuns } from '../access/read-all.ts';
+import type { StatePlace } from '../access/place.ts';
 import { formatPath, splitPath } from '../read/state-path.ts';
 import { shownStatusOf, toListedRun, type ShownStatus } from '../read/list-runs.ts';
-import { readUserTags, type Tag } from '../read/tag-checkpoint.ts';
+import { readUserTags } from '../read/deleted-marks.ts';
+import type { Tag } from '../read/tag-checkpoint.ts';
 import { readPath } from '../../state/values/path.ts';
 import { decodeOrNothing } from '../stored/chain.ts';
 import { blobHash, resolveValues } from '../stored/checkpoint.ts';

@@ -3,6 +3,7 @@ import type { HistoryEntry } from '../load/lineage.ts';
 import { collectFrames, toldFailure } from '../read/failures.ts';
 import type { ChangePart } from '../stored/change.ts';
 import type {
+  StoryAgentChange,
   StoryError,
   StoryPoint,
   StoryEvent,
@@ -13,26 +14,27 @@ import type {
   StoryQuestion,
   ValueChange,
 } from './story.ts';
+import { readAgentChange } from '../../graph/contracts/agent-change.ts';
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
 import { isRunOver, type NodeRecord, type RunTree, type StepRecord, type WaitRecord } from '../../state/tree.ts';
 import { readPath } from '../../state/values/path.ts';
 import { blobHash, resolveValues } from '../stored/checkpoint.ts';
-import type { StoredState } from '../stored/stored-meta.ts';
+import type { StoredState } from '../stored/stored-state.ts';
 import { authorsOf, endedNode, endOfRecord, isEnd, placeInTree, type OpAuthor } from './op-authors.ts';
 import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
 
 // Parts of a change as a post-mortem reports them.
 
 /** Where and when a checkpoint is. */
-export function placeOf({ run, checkpoint }: HistoryEntry): StoryPoint {
+function placeOf({ run, checkpoint }: HistoryEntry): StoryPoint {
   return { runId: run.runId, seq: checkpoint.seq, at: checkpoint.at };
 }
 
-const eventKinds: ReadonlySet<string> = new Set(['start', 'fork', 'resume', 'pause', 'cancel', 'end', 'fold']);
+const eventKinds: ReadonlySet<string> = new Set(['start', 'fork', 'resume', 'pause', 'cancel', 'fail', 'end', 'fold']);
 
-export function toEvent(entry: HistoryEntry, part: ChangePart): StoryEvent | undefined {
+function toEvent(entry: HistoryEntry, part: ChangePart): StoryEvent | undefined {
   if (!eventKinds.has(part.kind)) return undefined;
   const { kind, by, status, from, detail } = part;
   const { seq, fold } = entry.checkpoint;
@@ -53,6 +55,13 @@ function errorIn({ error }: ChangePart, frames: Frames): { readonly error?: Stor
   return error === undefined ? {} : { error: toldFailure(error, frames) };
 }
 
+function tellAgentChange(entry: HistoryEntry, { name, detail }: ChangePart, gathered: Gathered): void {
+  const change = readAgentChange(name, detail);
+  if (change === undefined) return;
+  const { call, changes } = change;
+  gathered.agentChanges = [...(gathered.agentChanges ?? []), { ...placeOf(entry), call, changes }];
+}
+
 function toRepeat(entry: HistoryEntry, { step, by = 'default', worker, attempt, key }: ChangePart): StoryRepeat {
   return {
     ...placeOf(entry),
@@ -64,7 +73,7 @@ function toRepeat(entry: HistoryEntry, { step, by = 'default', worker, attempt, 
   };
 }
 
-export function toRetry(entry: HistoryEntry, part: ChangePart, frames: Frames): StoryRetry {
+function toRetry(entry: HistoryEntry, part: ChangePart, frames: Frames): StoryRetry {
   const { attempt: next = 2, step, by } = part;
   return {
     ...placeOf(entry),
@@ -75,7 +84,7 @@ export function toRetry(entry: HistoryEntry, part: ChangePart, frames: Frames): 
   };
 }
 
-export function toStep(entry: HistoryEntry, part: ChangePart, frames: Frames): StoryStep {
+function toStep(entry: HistoryEntry, part: ChangePart, frames: Frames): StoryStep {
   const { step = '', status = 'done', effect, durationMs, spent } = part;
   return {
     ...placeOf(entry),
@@ -94,6 +103,7 @@ interface Gathered {
   readonly since: StoryPoint;
   readonly retries: StoryRetry[];
   repeats?: readonly StoryRepeat[];
+  agentChanges?: readonly StoryAgentChange[];
   readonly steps: StoryStep[];
   readonly questions: StoryQuestion[];
   /** For each call that waits, the index of its last question. */
@@ -198,7 +208,7 @@ export class StoryTeller {
   /** Adds the visits that have not ended. */
   tellOpen({ frame, status }: RunTree): void {
     const isOver = isRunOver(status);
-    for (const { path, since, visit, retries, repeats, steps, questions } of this.#open.values()) {
+    for (const { path, since, visit, retries, repeats, agentChanges, steps, questions } of this.#open.values()) {
       const record = recordAt(frame, path);
       if (record === undefined || record.fired !== undefined) continue;
       const visited = { ...since, kind: 'visit', path, visit, status: record.status } as const;
@@ -208,6 +218,7 @@ export class StoryTeller {
         ...unfinished,
         retries,
         ...(repeats && { repeats }),
+        ...(agentChanges && { agentChanges }),
         steps,
         questions,
         changes: [],
@@ -235,6 +246,7 @@ export class StoryTeller {
     const gathered = this.#gather(entry, node, part.visit);
     if (kind === 'retry') gathered.retries.push(toRetry(entry, part, this.#frames));
     else if (kind === 'repeat') gathered.repeats = [...(gathered.repeats ?? []), toRepeat(entry, part)];
+    else if (kind === 'event') tellAgentChange(entry, part, gathered);
     else if (kind === 'step') gathered.steps.push(toStep(entry, part, this.#frames));
     else if (kind === 'wait') this.#ask(entry, part, gathered, state);
     else if (kind === 'answer') await this.#answer(entry, part, ops);
@@ -337,7 +349,7 @@ export class StoryTeller {
     node: readonly string[],
     { changes, ended: { record, edges, type, when } }: Required<VisitChanges>,
   ): void {
-    const { retries, repeats, steps, questions } = this.#gather(entry, node, part.visit);
+    const { retries, repeats, agentChanges, steps, questions } = this.#gather(entry, node, part.visit);
     // A failure that nothing handles ends the visit too: a resume of the run begins a new one.
     this.#open.delete(node.join('\0'));
     const { durationMs, spent, spared, by } = part;
@@ -358,6 +370,7 @@ export class StoryTeller {
       ...(when !== undefined && { when }),
       retries,
       ...(repeats && { repeats }),
+      ...(agentChanges && { agentChanges }),
       steps,
       questions,
       changes,

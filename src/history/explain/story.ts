@@ -1,5 +1,6 @@
 /** The types of a post-mortem: the history of a run as data, in the order in which things happened. */
 import type { Amounts } from '../../graph/amounts.ts';
+import type { AgentChange } from '../../graph/contracts/agent-change.ts';
 import type { NodeStatus, WaitRecord } from '../../state/tree.ts';
 import type { ChangeKind } from '../stored/change.ts';
 import type { Failure } from '../read/failures.ts';
@@ -82,6 +83,9 @@ export interface StoryQuestion extends StoryPoint {
 }
 
 /** A visit of a node: how it ended, what it cost, what it changed, and where the run went on. */
+/** A change of an agent: the first model call that was made with it, and what has changed, in words. */
+export type StoryAgentChange = StoryPoint & Pick<AgentChange, 'call' | 'changes'>;
+
 export interface StoryVisit extends StoryPoint {
   readonly kind: 'visit';
   /** Node ids from the root, with the names of child runs between them. */
@@ -107,6 +111,8 @@ export interface StoryVisit extends StoryPoint {
   readonly retries: readonly StoryRetry[];
   /** Absent if nothing was. */
   readonly repeats?: readonly StoryRepeat[];
+  /** How its agent changed in the middle of it. Absent if it did not. */
+  readonly agentChanges?: readonly StoryAgentChange[];
   readonly steps: readonly StoryStep[];
   readonly questions: readonly StoryQuestion[];
   readonly changes: readonly ValueChange[];
@@ -120,7 +126,7 @@ export interface StoryVisit extends StoryPoint {
 
 /** Something that happened to the run as a whole. */
 export interface StoryEvent extends StoryPoint {
-  readonly kind: Extract<ChangeKind, 'start' | 'fork' | 'resume' | 'pause' | 'cancel' | 'end' | 'fold'>;
+  readonly kind: Extract<ChangeKind, 'start' | 'fork' | 'resume' | 'pause' | 'cancel' | 'fail' | 'end' | 'fold'>;
   readonly by?: string;
   readonly status?: string;
   readonly from?: { readonly runId: string; readonly seq: number };

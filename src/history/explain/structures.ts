@@ -5,7 +5,7 @@ import type { RunRow } from '../../ports/store.ts';
 import type { GraphDefinitionRecord } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import type { StatePlace } from '../access/place.ts';
-import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import type { ResolvedReference } from '../read/references.ts';
 import { readBlobValue, resolveValues } from '../stored/checkpoint.ts';
 import { metaOf } from '../stored/stored-meta.ts';
 

@@ -3,10 +3,10 @@ import type { RunTree } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { firstSeqOf, readHistory } from '../load/lineage.ts';
 import type { StatePlace } from '../access/place.ts';
-import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import type { ResolvedReference } from '../read/references.ts';
 import type { Change } from '../stored/change.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
-import { StoredState } from '../stored/stored-meta.ts';
+import { StoredState } from '../stored/stored-state.ts';
 import { referencesIn, type CheckpointRecords } from './read-records.ts';
 import { Structures } from './structures.ts';
 

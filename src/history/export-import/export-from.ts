@@ -1,7 +1,9 @@
 /** Exports a run from a store. To move a run, it is first closed there, under a claim (H4). */
 import { CairnError } from '../../errors.ts';
-import { type WritePlace, takeClaim } from '../access/place.ts';
-import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import type { WritePlace } from '../access/place.ts';
+import { takeClaim } from '../access/claim-run.ts';
+import type { ResolvedReference } from '../read/references.ts';
+import { exportFixture } from './export-fixture.ts';
 import { exportMasked } from './export-masked.ts';
 import { exportRun } from './export.ts';
 
@@ -21,6 +23,10 @@ export interface ExportAs {
   readonly move?: boolean;
   /** Masks values under the names of secrets. The result can be read but not imported. */
   readonly masked?: boolean;
+  /** Masks what looks like a secret, in an export that can be imported: for tests. */
+  readonly fixture?: boolean;
+  /** Of a fixture: names of further keys whose values are masked. */
+  readonly mask?: readonly string[];
 }
 
 /**
@@ -30,15 +36,19 @@ export interface ExportAs {
 export async function* exportFrom(
   place: WritePlace,
   { run, seq }: ResolvedReference,
-  { move = false, masked = false }: ExportAs = {},
+  { move = false, masked = false, fixture = false, mask = [] }: ExportAs = {},
 ): AsyncGenerator<string, ExportReport> {
   const { store, blobs, now } = place;
   const { runId } = run;
-  if (move && masked)
+  if (move && (masked || fixture))
     throw new CairnError('USAGE_INVALID', {
-      reason: 'move and masked were both asked for',
+      reason: 'a run that is moved is not masked',
       hint: 'What is masked cannot be imported: export it without masked to move it.',
     });
+  if (fixture) {
+    yield* exportFixture(store, blobs, run, { upTo: seq, mask });
+    return { runId, seq, isMoved: false, isMasked: true };
+  }
   if (!move) {
     yield* (masked ? exportMasked : exportRun)(store, blobs, run, { upTo: seq });
     return { runId, seq, isMoved: false, isMasked: masked };

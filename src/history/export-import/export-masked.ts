@@ -5,16 +5,18 @@ import type { MessageRow, StoredStatus, WaitRow, RunRow, Store, RunKey } from '.
 import type { BlobStore } from '../../ports/blobs.ts';
 import { shown } from '../../state/secrecy/shown-text.ts';
 import { maskWellKnownIn } from '../../state/secrecy/well-known.ts';
-import { encodeValue, reviveValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { reviveValue } from '../../state/values/revive.ts';
 import { readHistory } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
-import { viewState } from '../read/whole-checkpoint.ts';
+import { viewState } from '../read/checkpoint-view.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { RunTree } from '../../state/tree.ts';
 import { type DecodedCheckpoint, readBlobValue, resolveValues } from '../stored/checkpoint.ts';
 import type { DecodedSnapshot } from '../stored/chain.ts';
-import { metaOf, type StoredMeta, StoredState } from '../stored/stored-meta.ts';
-import { openWaitRows } from '../stored/messages.ts';
+import { metaOf, type StoredMeta } from '../stored/stored-meta.ts';
+import { StoredState } from '../stored/stored-state.ts';
+import { openWaitRows } from '../stored/wait-row.ts';
 
 // The text format of an exported run: one JSON object a line, version 1 (H4). See docs/spec/history.md.
 
@@ -36,6 +38,8 @@ export interface HeaderLine {
   readonly runId: string;
   readonly graphId: string;
   readonly graphHash: string;
+  /** The code that the run goes on under; absent: that of its hash. */
+  readonly code?: string;
   /** The run's status at the last exported checkpoint. */
   readonly status: StoredStatus;
   readonly head: number;

@@ -2,9 +2,11 @@
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, Store, WaitRow } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
-import { fileHashesIn } from '../../state/values/codec.ts';
+import { fileHashesIn } from '../../state/values/file-references.ts';
 import { checkpointId, checkpointText, decodeCheckpoint, encodeCheckpoint, listBlobs } from '../stored/checkpoint.ts';
-import { asBuffer, toHex, readMessagesIntact, openWaitRows } from '../stored/messages.ts';
+import { asBuffer, toHex } from '../stored/checksum.ts';
+import { readMessagesIntact } from '../stored/messages.ts';
+import { openWaitRows } from '../stored/wait-row.ts';
 import { decodeOrNothing, decodeSnapshot, readSnapshotText } from '../stored/chain.ts';
 import { exportVersion, type CheckpointLine, type ExportLine, type HeaderLine } from './export-masked.ts';
 import { firstSeqOf, readLineage, readRows, type LineagePart } from '../load/lineage.ts';
@@ -82,6 +84,7 @@ function headerOf(run: RunRow, head: number, parts: readonly LineagePart[], root
     runId: run.runId,
     graphId: run.graphId,
     graphHash: root.graphHash,
+    ...(run.code !== undefined && run.graphHash === root.graphHash && { code: run.code }),
     status: root.status,
     head,
     first: parts[0] === undefined ? 0 : startOf(parts[0].run),

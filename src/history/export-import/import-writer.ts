@@ -3,8 +3,9 @@ import { CairnError } from '../../errors.ts';
 import type { CheckpointRow, Claim, Commit, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../stored/checkpoint.ts';
 import type { HeaderLine, MessageLine, TagLine, Standing } from './export-masked.ts';
-import { makeKeySeed, metaOf } from '../stored/stored-meta.ts';
-import { renewClaim } from '../access/place.ts';
+import { makeKeySeed } from '../stored/key-seed.ts';
+import { metaOf } from '../stored/stored-meta.ts';
+import { renewClaim } from '../access/claim-run.ts';
 import { postSealed } from '../stored/messages.ts';
 
 export interface ImportWriterOptions {
@@ -146,13 +147,14 @@ export class ImportWriter {
 
   async #admit(row: CheckpointRow, last: LastWrite | undefined): Promise<void> {
     const { workerId, leaseMs } = this.#options;
-    const { graphId, graphHash, meta, schedule } = this.#header;
+    const { graphId, graphHash, code, meta, schedule } = this.#header;
     const { labels } = metaOf({ key: this.runKey, meta: Buffer.from(meta, 'base64') });
     const reply = await this.#store.admitRun({
       ...this.#runId,
       key: this.runKey,
       graphId,
       graphHash,
+      ...(code !== undefined && { code }),
       status: last?.status ?? unfinished,
       meta: await this.#metaOf(meta),
       checkpoint: row,
@@ -160,6 +162,7 @@ export class ImportWriter {
       ...(labels && { labels }),
       ...(schedule && { schedule }),
       claim: { workerId, leaseMs },
+      revives: true,
       durability: this.#store.capabilities.durability,
     });
     this.#isAdmitted = true;

@@ -3,7 +3,7 @@ import { ModelHistory, tenant, type ModelRun } from '../../../test/history/model
 import { afterCrash, createBench, edges, graphOf, node, rowOf, runToRest } from '../../../test/engine-kit.ts';
 import { CairnError } from '../../errors.ts';
 import { runKeyOf, sealBody } from '../stored/checkpoint.ts';
-import { toHex } from '../stored/messages.ts';
+import { toHex } from '../stored/checksum.ts';
 import { exportRun } from './export.ts';
 import { exportMasked } from './export-masked.ts';
 import { importRun } from './import.ts';

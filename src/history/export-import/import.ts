@@ -138,6 +138,7 @@ function readHeader(line: HeaderLine, number: number): HeaderLine {
     Array.isArray(line.waits) &&
     line.waits.every((wait) => typeof wait?.waitId === 'string' && typeof wait.body === 'string') &&
     typeof line.meta === 'string' &&
+    (line.code === undefined || typeof line.code === 'string') &&
     (line.schedule === undefined || isSchedule(line.schedule)) &&
     statuses.has(line.status);
   if (!isComplete) throw invalidLine(number, 'the header is not complete');

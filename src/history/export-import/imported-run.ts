@@ -1,6 +1,6 @@
 /** A run while it is being imported. Its checkpoints are verified under their old identity and get checksums for the new one (H4, C6). */
 import type { CheckpointRow, SnapshotRow } from '../../ports/store.ts';
-import { decodeJson } from '../../state/values/codec.ts';
+import { decodeJson } from '../../state/values/revive.ts';
 import { Chain, decodeSnapshot, encodeSnapshot, type DecodedSnapshot } from '../stored/chain.ts';
 import {
   decodeCheckpoint,

@@ -10,9 +10,8 @@ import {
   encodeSnapshot,
 } from '../stored/chain.ts';
 import { rootChecksum, checkpointId, tagMarker } from '../stored/checkpoint.ts';
+import { costOf, SnapshotPolicy, type LoadCost } from './snapshot-policy.ts';
 import {
-  costOf,
-  type LoadCost,
   firstSeqOf,
   nameLater,
   withData,
@@ -23,9 +22,9 @@ import {
   readRows,
   readLink,
 } from './lineage.ts';
-import { StoredState } from '../stored/stored-meta.ts';
+import { StoredState } from '../stored/stored-state.ts';
 import { CairnError } from '../../errors.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { RunTree } from '../../state/tree.ts';
 
 // A state while it is being loaded: it starts from a snapshot, and each verified row after it is applied. It also counts what that costs.
@@ -104,7 +103,7 @@ export interface LoadPlan {
 }
 
 /** Finds the newest sound snapshot at or before a checkpoint, going back through the lineage, and the rows to read from there. */
-export async function planLoad(store: Store, run: RunRow, seq: number): Promise<LoadPlan> {
+async function planLoad(store: Store, run: RunRow, seq: number): Promise<LoadPlan> {
   const spans: Span[] = [];
   let damage: CairnError | undefined;
   let part: LineagePart | undefined = { run, upTo: seq };
@@ -142,7 +141,7 @@ async function findSnapshot(
   return damage === undefined ? {} : { damage };
 }
 
-export function prunedError(run: RunRow, seq: number, remains: number): CairnError {
+function prunedError(run: RunRow, seq: number, remains: number): CairnError {
   return new CairnError('CHECKPOINT_PRUNED', {
     checkpoint: checkpointId(run.key, seq),
     remains: checkpointId(run.key, remains),
@@ -263,6 +262,24 @@ export async function writeSnapshotText(
 export async function writeStoredSnapshot(store: Store, blobs: BlobStore, run: RunRow, seq: number): Promise<number> {
   const { state, link } = await foldStored(store, blobs, run, seq);
   return writeRow(store, run, seq, link, JSON.stringify(state.root));
+}
+
+/**
+ * Writes a snapshot of the head where it pays off after a commit, so that reading the newest state costs about as much as its size.
+ * @param cost - of reading the state before the commit
+ * @param rowBytes - size of the body of the row that was committed
+ * @returns whether it was written
+ */
+export async function writeDueSnapshot(
+  { store, blobs }: { readonly store: Store; readonly blobs: BlobStore },
+  run: RunRow,
+  cost: LoadCost,
+  rowBytes: number,
+): Promise<boolean> {
+  const policy = new SnapshotPolicy(cost);
+  policy.onCommit(rowBytes);
+  if (policy.isDue) await writeStoredSnapshot(store, blobs, run, run.head);
+  return policy.isDue;
 }
 
 async function writeRow(store: Store, run: RunRow, seq: number, link: Uint8Array, treeJson: string): Promise<number> {

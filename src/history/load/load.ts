@@ -4,9 +4,10 @@ import type { RunRow, Store } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { foldStored } from './fold-stored.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
-import type { LoadCost } from './lineage.ts';
+import type { LoadCost } from './snapshot-policy.ts';
 
-export { readHistory, readLineage, readOwner, type LoadCost } from './lineage.ts';
+export { readHistory, readLineage, readOwner } from './lineage.ts';
+export type { LoadCost } from './snapshot-policy.ts';
 export { writeSnapshotOf } from './fold-stored.ts';
 
 export interface LoadedState {

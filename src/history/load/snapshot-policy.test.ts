@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { measureValue } from '../stored/measure-value.ts';
-import { costOf, rowBytes, SnapshotPolicy } from './lineage.ts';
+import { costOf, rowBytes, SnapshotPolicy } from './snapshot-policy.ts';
 
 const nothingRead = { deltaBytes: 0, rows: 0, ownCost: 0, stateBytes: 0, snapshotSeq: undefined };
 

@@ -8,7 +8,7 @@ import type { Op } from '../../state/delta.ts';
 import { readAgain, readHistory } from '../load/lineage.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId, type DecodedCheckpoint, listBlobs, resolveValues } from '../stored/checkpoint.ts';
-import { toHex } from '../stored/messages.ts';
+import { toHex } from '../stored/checksum.ts';
 
 /** A value as an event has it: the value, or only its size and hash if it is large. */
 export type EventValue =

@@ -2,9 +2,10 @@
 import { CairnError } from '../../errors.ts';
 import { type LogEntry, walkLog } from './log.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { type ReadPlace, collectRuns, type StatePlace } from '../access/place.ts';
+import type { ReadPlace, StatePlace } from '../access/place.ts';
+import { collectRuns } from '../access/read-all.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
-import { isAnswerable } from '../stored/messages.ts';
+import { isAnswerable } from '../stored/wait-row.ts';
 import { loadState } from '../load/load.ts';
 
 // Walks through the checkpoints of many runs together, newest first.
@@ -27,7 +28,7 @@ export interface WalkedCheckpoint {
   readonly at: number;
 }
 
-export function isAfter(a: Position, b: Position): boolean {
+function isAfter(a: Position, b: Position): boolean {
   if (a.at !== b.at) return a.at < b.at;
   return a.runId === b.runId ? a.seq < b.seq : a.runId < b.runId;
 }
@@ -105,6 +106,8 @@ export interface CheckpointQuery {
   readonly isPaused?: boolean;
   /** Only checkpoints that come after this position in the list. */
   readonly after?: Position;
+  /** The most to list. Default: all. */
+  readonly limit?: number;
 }
 
 /** Lists checkpoints of all runs, newest first, reading as it goes. @throws CHECKPOINT_CORRUPT, BLOB_NOT_FOUND and the like */

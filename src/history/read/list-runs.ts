@@ -1,8 +1,13 @@
 /** Lists the runs of a store for people, newest first. */
 import { CairnError } from '../../errors.ts';
 import type { Labels, RunQuery, RunRow, StoredStatus } from '../../ports/store.ts';
-import { readAllRuns, isHeld, type ReadPlace } from '../access/place.ts';
+import { readAllRuns } from '../access/read-all.ts';
+import { isHeld } from '../access/claim-run.ts';
+import type { ReadPlace } from '../access/place.ts';
 import { openStatuses } from '../../ports/held-runs.ts';
+import { datasetGraphId, deliveryGraphId, experimentGraphId, isOfExperiment } from '../stored/run-ids.ts';
+import { metaOf } from '../stored/stored-meta.ts';
+import type { AwaitedEffect } from './awaited-effects.ts';
 import { CodeWaits, type CodeWait } from './list-workers.ts';
 
 /** One run in a list. It is made from the run's row alone, without reading its state. */
@@ -32,6 +37,10 @@ export interface ListedRun {
   readonly hasMessages: boolean;
   /** Set if the run could go on, and no live worker has the code for it. Only listings of many runs have it. */
   readonly waitsForCode?: CodeWait;
+  /** What it waits for that a worker has begun that does not have it any more. Only listings of many runs have it. */
+  readonly awaits?: readonly AwaitedEffect[];
+  /** The labels by which it is found. Absent if it has none. */
+  readonly labels?: Labels;
   /** True if the run's row is not as it was written. Nothing else reads the run. */
   readonly isDamaged?: true;
 }
@@ -43,7 +52,7 @@ export interface ListedRun {
  */
 export type ShownStatus = StoredStatus | 'queued' | 'stopped' | 'answered' | 'held' | 'damaged';
 
-export const shownStatuses: readonly ShownStatus[] = Object.keys({
+const shownStatuses: readonly ShownStatus[] = Object.keys({
   running: true,
   stopped: true,
   queued: true,
@@ -71,6 +80,8 @@ export interface ListQuery {
   readonly since?: number;
   /** Only runs created before this time, in epoch ms. */
   readonly until?: number;
+  /** The most to list. Default: all. */
+  readonly limit?: number;
 }
 
 /** The recorded statuses that a run with this shown status can have. */
@@ -148,8 +159,15 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
     isHeld: isHeld(run),
     ...(run.deaths > 0 && { deaths: run.deaths }),
     hasMessages,
+    ...labelsOf(run),
     ...(run.isDamaged === true && { isDamaged: true as const }),
   };
+}
+
+/** The labels of a run. Those of a damaged row are not believed. */
+function labelsOf(run: RunRow): Pick<ListedRun, 'labels'> {
+  const { labels = {} } = run.isDamaged === true ? {} : metaOf(run);
+  return Object.keys(labels).length === 0 ? {} : { labels };
 }
 
 /** The store's query; statuses that only people are shown are distinguished afterwards. */
@@ -162,15 +180,55 @@ function storedQuery({ status, forksOf, ...others }: ListQuery): Omit<RunQuery, 
   };
 }
 
-const fits = ({ status }: ListQuery, run: ListedRun): boolean =>
+/** Deliveries of webhooks and datasets are listed if their graph is asked for, and what experiments made if that is, or forks of a run are. */
+const isLeftOut = ({ graphId: asked, forksOf }: ListQuery, { graphId, runId }: ListedRun): boolean =>
+  isOfExperiment(runId)
+    ? asked !== experimentGraphId && forksOf === undefined
+    : asked === undefined && (graphId === deliveryGraphId || graphId === datasetGraphId);
+
+const fits = (query: ListQuery, run: ListedRun): boolean => !isLeftOut(query, run) && fitsStatus(query, run);
+
+const fitsStatus = ({ status }: ListQuery, run: ListedRun): boolean =>
   status === undefined || status.includes(run.status) || status.includes(shownStatusOf(run));
 
-/** Whether every run that the store lists fits. */
+/** Whether a run is one that a query lists, by all that its row tells. */
+export function fitsQuery(query: ListQuery, run: ListedRun): boolean {
+  const { graphId, labels = {}, since = 0, until = Infinity, forksOf } = query;
+  return (
+    fits(query, run) &&
+    (graphId === undefined || run.graphId === graphId) &&
+    (forksOf === undefined || run.parent?.runId === forksOf) &&
+    run.createdAt >= since &&
+    run.createdAt < until &&
+    Object.entries(labels).every(([name, value]) => run.labels?.[name] === value)
+  );
+}
+
+/** Whether every run that the store lists fits, but for what is left out. */
 const isDecidedByStore = ({ status }: ListQuery): boolean =>
   status === undefined || status.every((one) => (recordedAs(one) as readonly string[]).includes(one));
 
-/** Adds to a list entry whether the run waits for code. */
-async function withCode(codeWaits: CodeWaits, row: RunRow, run: ListedRun): Promise<ListedRun> {
+/**
+ * How many runs there are, by the store alone. @param exceptIds - beginnings of ids of runs that are left out
+ * @returns undefined if the store does not count, or what is asked for shows only when the runs are read
+ */
+export async function countRuns(
+  { store, tenant }: Pick<ReadPlace, 'store' | 'tenant'>,
+  query: ListQuery,
+  exceptIds: readonly string[],
+): Promise<number | undefined> {
+  if (store.countRuns === undefined || !isDecidedByStore(query)) return undefined;
+  return store.countRuns({ tenant, ...storedQuery(query), exceptIds });
+}
+
+/** Adds to a list entry what the run waits for: another worker, or code. */
+async function withWaits({ store }: ReadPlace, codeWaits: CodeWaits, row: RunRow, run: ListedRun): Promise<ListedRun> {
+  // Few runs are in another claim than their first, and the code that reads states is loaded for those alone.
+  if (row.claim !== undefined && row.claims > 1 && !run.isHeld) {
+    const { readAwaited } = await import('./awaited-effects.ts');
+    const awaits = await readAwaited(store, row);
+    if (awaits.length > 0) return { ...run, awaits };
+  }
   // Of a run whose workers die it is no news that none is alive.
   const isOther = run.isHeld || run.isDamaged === true || run.deaths !== undefined;
   const waitsForCode = isOther ? undefined : await codeWaits.of(row);
@@ -182,7 +240,7 @@ export async function* listRuns(place: ReadPlace, query: ListQuery = {}, pageSiz
   const codeWaits = new CodeWaits(place);
   for await (const row of readAllRuns(place, { limit: pageSize, ...storedQuery(query) })) {
     const run = toListedRun(row, place.isWorkerDead);
-    if (fits(query, run)) yield await withCode(codeWaits, row, run);
+    if (fits(query, run)) yield await withWaits(place, codeWaits, row, run);
   }
 }
 
@@ -203,11 +261,12 @@ export async function pageOfRuns(
   const read = async (size: number, cursor: string | undefined): Promise<RunPage> => {
     const from = { tenant, limit: size, ...(cursor !== undefined && { cursor }) };
     const page = await store.listRuns({ ...storedQuery(query), ...from });
-    const listed = page.rows.map((row) => withCode(codeWaits, row, toListedRun(row, isWorkerDead)));
+    const listed = page.rows.map((row) => withWaits(place, codeWaits, row, toListedRun(row, isWorkerDead)));
     return { ...page, runs: await Promise.all(listed) };
   };
   const runs: ListedRun[] = [];
   let cursor = after;
+  let leavesOut = false;
   for (;;) {
     const remaining = limit - runs.length;
     let page = await read(limit, cursor);
@@ -215,10 +274,12 @@ export async function pageOfRuns(
     for (let end = endOf(query, page.runs, remaining); end < page.runs.length; end = endOf(query, page.runs, remaining))
       page = await read(end, cursor);
     runs.push(...page.runs.filter((run) => fits(query, run)));
+    leavesOut ||= page.runs.some((run) => isLeftOut(query, run));
     ({ cursor } = page);
     if (cursor === undefined) return { runs };
     if (runs.length < limit) continue;
-    const hasMore = isDecidedByStore(query) || (await firstFrom(read, query, cursor, limit)) !== undefined;
+    const hasMore =
+      (isDecidedByStore(query) && !leavesOut) || (await firstFrom(read, query, cursor, limit)) !== undefined;
     return hasMore ? { runs, cursor } : { runs };
   }
 }
@@ -244,19 +305,4 @@ async function firstFrom(
     ({ cursor } = page);
   }
   return undefined;
-}
-
-// Takes the first items of a long sequence, for commands that show one page.
-
-/** The first `limit` items, and whether there are more. At most one item is read beyond the limit. */
-export async function takeSome<Item>(
-  items: AsyncIterable<Item>,
-  limit: number,
-): Promise<{ readonly taken: readonly Item[]; readonly hasMore: boolean }> {
-  const taken: Item[] = [];
-  for await (const item of items) {
-    if (taken.length >= limit) return { taken, hasMore: true };
-    taken.push(item);
-  }
-  return { taken, hasMore: false };
 }

@@ -4,9 +4,9 @@ import type { RunRow, Store } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { diffCheckpoints, showCheckpoint, walkLog, type LogEntry, type LogOptions } from './log.ts';
 import { writeSnapshotOf } from '../load/load.ts';
-import { takeSome } from './list-runs.ts';
+import { takeSome } from './take-some.ts';
 import { pruneRun } from '../retention/prune.ts';
-import { viewState } from './whole-checkpoint.ts';
+import { viewState } from './checkpoint-view.ts';
 
 async function readSome(
   store: Store,

@@ -1,20 +1,22 @@
 /** The log of a run, newest first, and the details of one checkpoint (H1, C3). */
 import { type AwaitedEffect, awaitedEffects } from './awaited-effects.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { FrameTree, StepRecord } from '../../state/tree.ts';
-import { viewValues, viewState, type CheckpointView, type NodeRow } from './whole-checkpoint.ts';
+import { viewValues, viewState, type CheckpointView, type NodeRow } from './checkpoint-view.ts';
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId, formatVersion, type DecodedCheckpoint } from '../stored/checkpoint.ts';
-import { toHex } from '../stored/messages.ts';
+import { toHex } from '../stored/checksum.ts';
 import { firstSeqOf, readHistory, readLineage, readOwner, type HistoryEntry } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
-import { readAnsweredIds, isHeld, type StatePlace } from '../access/place.ts';
+import { readAnsweredIds } from '../access/read-all.ts';
+import { isHeld } from '../access/claim-run.ts';
+import type { StatePlace } from '../access/place.ts';
 import { isUnowned } from './list-runs.ts';
-import { isDeletedMark } from './tag-checkpoint.ts';
+import { isDeletedMark } from './deleted-marks.ts';
 import { walkBack } from './walk-back.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 
@@ -31,7 +33,7 @@ export interface ValueDifference {
 type Keyed = Readonly<Record<string, unknown>>;
 
 /** Compares two states recursively and returns the smallest parts that differ. */
-export function compareValues(before: Keyed, after: Keyed): readonly ValueDifference[] {
+function compareValues(before: Keyed, after: Keyed): readonly ValueDifference[] {
   const found: ValueDifference[] = [];
   compareKeyed(before, after, [], found);
   return found;
@@ -99,7 +101,7 @@ const nothing: FrameTree = { input: undefined, channels: {}, nodes: {} };
  * @param before - the frame at the previous checkpoint. Undefined if there is none or it was pruned; then the whole state counts as
  * recorded.
  */
-export function recordedValues(before: FrameTree | undefined, after: FrameTree): RecordedValues {
+function recordedValues(before: FrameTree | undefined, after: FrameTree): RecordedValues {
   const values: ValueDifference[] = [];
   const steps: RecordedStep[] = [];
   compareFrames(before, after, [], { values, steps });

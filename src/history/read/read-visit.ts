@@ -9,7 +9,7 @@ import { loadState, readHistory } from '../load/load.ts';
 import type { StatePlace } from '../access/place.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
 import { walkLog } from './log.ts';
-import type { ResolvedReference } from './tag-checkpoint.ts';
+import type { ResolvedReference } from './references.ts';
 
 export interface RecordedVisit {
   readonly runId: string;

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { ModelHistory, tenant, type ModelRun } from '../../../test/history/model-history.ts';
 import { pruneRun } from '../retention/prune.ts';
-import { findRun, resolveReference } from './tag-checkpoint.ts';
+import { findRun, resolveReference } from './references.ts';
 
 const history = new ModelHistory();
 let main: ModelRun;

@@ -1,6 +1,6 @@
 /** What is told of a path that leads nowhere. */
 import { expect, test } from 'vitest';
-import { pickPart } from './whole-checkpoint.ts';
+import { pickPart } from './state-at.ts';
 import { parsePath } from './state-path.ts';
 
 const state = { scratch: { 'tool.output': { lines: [1] }, plan: 'x' } };

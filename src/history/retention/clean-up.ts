@@ -1,10 +1,24 @@
 /** Removes runs and checkpoints that the settings of their graph do not retain (D17 to D22). */
-import { isRunOver } from '../../state/tree.ts';
+import { isUnderWay } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
+import { readRetention, type RetentionRules, type RetentionSettings } from '../../graph/retention.ts';
+import { requireIntact } from '../../ports/intact-run.ts';
 import type { RunRow, StoreSpace } from '../../ports/store.ts';
+import { endedRunsOf } from '../access/ended-runs.ts';
 import { firstSeqOf } from '../load/lineage.ts';
-import { collectRuns, type WritePlace, withClaim } from '../access/place.ts';
+import { readAllRuns } from '../access/read-all.ts';
+import type { WritePlace } from '../access/place.ts';
+import { withClaim } from '../access/claim-run.ts';
 import { newestFirst } from '../read/list-checkpoints.ts';
+import { isHousekeeping } from '../stored/run-ids.ts';
+import {
+  expireRuns,
+  expireSome,
+  housekeepingRules,
+  type ExpiredBatch,
+  type ExpiredRun,
+  type RetainedRun,
+} from './apply-retention.ts';
 import { addNamed, collectBlobs, type CollectedBlobs, type NamedBlobs, takeOutNamed } from './collect-blobs.ts';
 import { pruneRun } from './prune.ts';
 
@@ -16,9 +30,11 @@ export interface CleanUpSettings {
   readonly ttl_seconds?: number;
   /** Whether to keep all checkpoints of paused runs. If false, their older ones are pruned too. Default true. */
   readonly keep_paused?: boolean;
+  /** Which ended runs are kept, by age and by number. It comes before `ttl_seconds`, which has no default beside it. */
+  readonly retention?: RetentionSettings;
 }
 
-export const cleanUpDefaults: Required<CleanUpSettings> = {
+export const cleanUpDefaults: Required<Omit<CleanUpSettings, 'retention'>> = {
   max_per_workflow: 10,
   ttl_seconds: 86_400,
   keep_paused: true,
@@ -34,16 +50,20 @@ export interface CleanUpOptions {
   readonly dryRun?: boolean;
   /** Give free room back to the file system, see {@link vacuumPlace}. */
   readonly vacuum?: boolean;
+  /** Whether to look through all large values for those that nothing refers to. Default: if no graph is named. */
+  readonly sweeps?: boolean;
+  /** Called after each transaction: for whoever holds a lease meanwhile. */
+  readonly beat?: () => Promise<void>;
 }
 
 /** Report of a clean-up; in a dry run, of what it would do. */
 export interface CleanUpReport extends CollectedBlobs {
-  /** Runs that ended longer ago than their settings allow. */
-  readonly removed: readonly { readonly runId: string; readonly graphId: string; readonly endedAt: number }[];
+  /** Runs that ended, and that their settings keep no longer. */
+  readonly removed: readonly ExpiredRun[];
   /** Runs whose older checkpoints were pruned. In a dry run, `checkpoints` is an upper bound. */
   readonly pruned: readonly { readonly runId: string; readonly graphId: string; readonly checkpoints: number }[];
-  /** Runs that were skipped because a worker has them or because they have forks. */
-  readonly skipped: readonly { readonly runId: string; readonly because: 'busy' | 'forked' }[];
+  /** Runs that stay because a worker has them, or because they have forks or tags. */
+  readonly skipped: readonly RetainedRun[];
   /** The space that the store takes now. Absent if it is unknown. */
   readonly space?: StoreSpace;
   /** With `vacuum`: how much room the file system got back; in a dry run, how much it could get at once. */
@@ -51,6 +71,11 @@ export interface CleanUpReport extends CollectedBlobs {
 }
 
 type Report = { readonly [Part in 'removed' | 'pruned' | 'skipped']: CleanUpReport[Part][number][] };
+
+/** Of so many removed runs the large values are looked up that they named; after more, all large values are looked through. */
+const namedRunsMax = 1_000;
+/** Runs whose checkpoints are pruned when one has just ended: as all are pruned so, no others have any to spare. */
+const prunedAfterRun = 50;
 
 /** For each run, how many of its checkpoints are among the newest of all. */
 async function countNewest(
@@ -68,38 +93,102 @@ async function countNewest(
   return counts;
 }
 
+/** Which checkpoints of a graph stay; undefined if all do, since its settings speak of runs alone. */
+function pruningOf(
+  settings: CleanUpSettings,
+): Required<Pick<CleanUpSettings, 'max_per_workflow' | 'keep_paused'>> | undefined {
+  const isOfRuns = settings.retention !== undefined && Object.keys(settings).length === 1;
+  return isOfRuns ? undefined : { ...cleanUpDefaults, ...settings };
+}
+
+function rulesOf(settings: CleanUpSettings): RetentionRules {
+  const isAlone = settings.retention !== undefined;
+  return readRetention(settings.retention, settings.ttl_seconds ?? (isAlone ? undefined : cleanUpDefaults.ttl_seconds));
+}
+
 class CleanUp {
   readonly report: Report = { removed: [], pruned: [], skipped: [] };
   readonly #place: WritePlace;
   readonly #settingsFor: SettingsFor;
+  readonly #options: CleanUpOptions;
   readonly #isDry: boolean;
   /** Hashes in removed rows: blobs that may not be needed any more. */
   readonly #named: NamedBlobs = new Map();
 
-  constructor(place: WritePlace, settingsFor: SettingsFor, isDry: boolean) {
+  constructor(place: WritePlace, settingsFor: SettingsFor, options: CleanUpOptions) {
     this.#place = place;
     this.#settingsFor = settingsFor;
-    this.#isDry = isDry;
+    this.#options = options;
+    this.#isDry = options.dryRun === true;
   }
 
-  /** Cleans up the runs of one graph. @param runs - all of them, newest first, so that forks come before their originals */
-  async clean(runs: readonly RunRow[]): Promise<void> {
-    const [newest] = runs;
+  /** Cleans up the runs of one graph. They are read page by page. */
+  async clean(graphId: string): Promise<void> {
+    const { store, tenant } = this.#place;
+    const [newest] = (await store.listRuns({ tenant, graphId, limit: 1 })).rows;
     if (newest === undefined) return;
-    const settingsFor = this.#settingsFor;
-    const chosen = typeof settingsFor === 'function' ? await settingsFor(newest) : settingsFor;
-    if (chosen === undefined) return;
-    const settings = { ...cleanUpDefaults, ...chosen };
-    const oldest = this.#place.now() - settings.ttl_seconds * 1000;
-    const retained: RunRow[] = [];
-    for (const run of runs) {
-      const isExpired = isRunOver(run.status) && run.updatedAt < oldest;
-      if (!isExpired || !(await this.#remove(run))) retained.push(run);
+    if (isHousekeeping(newest.runId)) return this.#expire(graphId, housekeepingRules, true);
+    const settings = await this.#settingsOf(newest);
+    if (settings === undefined) return;
+    await this.#expire(graphId, rulesOf(settings), false);
+    const pruning = pruningOf(settings);
+    if (pruning === undefined) return;
+    const { max_per_workflow: most, keep_paused: keepsPaused } = pruning;
+    // The newest checkpoints are of runs that were written last, which are no more than there are checkpoints.
+    const written: RunRow[] = [];
+    for await (const run of this.#counted(graphId, keepsPaused)) {
+      written.push(run);
+      if (written.length >= 2 * most + prunedAfterRun) written.sort(byWrite).splice(most);
     }
-    const counted = retained.filter(({ status }) => status !== 'paused' || !settings.keep_paused);
-    const counts = await countNewest(this.#place, counted, settings.max_per_workflow);
-    for (const run of counted)
-      if (run.status !== 'running') await this.#prune(run, Math.max(1, counts.get(run.runId) ?? 0));
+    const counts = await countNewest(this.#place, written.sort(byWrite).slice(0, most), most);
+    for await (const run of this.#counted(graphId, keepsPaused))
+      await this.#prune(run, Math.max(1, counts.get(run.runId) ?? 0));
+  }
+
+  async #expire(graphId: string, rules: RetentionRules, isOwn: boolean): Promise<void> {
+    const beforeRemoval = (runIds: readonly string[]): Promise<void> => this.#name(runIds);
+    const options = { isDry: this.#isDry, beforeRemoval, isHousekeeping: isOwn };
+    for await (const batch of expireRuns(this.#place, graphId, rules, options)) {
+      this.#take(batch);
+      await this.#options.beat?.();
+    }
+  }
+
+  /** What one transaction removes, and the checkpoints of the runs that were started last and of this one. */
+  async cleanSome(run: RunRow): Promise<void> {
+    const { store, tenant } = this.#place;
+    const settings = await this.#settingsOf(run);
+    if (settings === undefined) return;
+    this.#take(await expireSome(this.#place, run, rulesOf(settings)));
+    const pruning = pruningOf(settings);
+    if (pruning === undefined) return;
+    const { rows } = await store.listRuns({ tenant, graphId: run.graphId, limit: prunedAfterRun });
+    const newest = rows.some(({ runId }) => runId === run.runId) ? rows : [...rows, run];
+    const counted = newest.filter((one) => one.isDamaged !== true && isCounted(one, pruning.keep_paused));
+    const counts = await countNewest(this.#place, counted, pruning.max_per_workflow);
+    for (const one of counted) await this.#prune(one, Math.max(1, counts.get(one.runId) ?? 0));
+  }
+
+  async #settingsOf(run: RunRow): Promise<CleanUpSettings | undefined> {
+    const settingsFor = this.#settingsFor;
+    return typeof settingsFor === 'function' ? settingsFor(run) : settingsFor;
+  }
+
+  async *#counted(graphId: string, keepsPaused: boolean): AsyncGenerator<RunRow> {
+    for await (const run of readAllRuns(this.#place, { graphId }))
+      if (isCounted(requireIntact(this.#place.store.name, run), keepsPaused)) yield run;
+  }
+
+  #take({ removed, skipped }: ExpiredBatch): void {
+    this.report.removed.push(...removed);
+    this.report.skipped.push(...skipped);
+  }
+
+  /** Notes the large values of runs that are about to be removed. */
+  async #name(runIds: readonly string[]): Promise<void> {
+    const { store, tenant } = this.#place;
+    if (this.report.removed.length < namedRunsMax)
+      for (const runId of runIds) await addNamed(store, { tenant, runId }, this.#named);
   }
 
   /**
@@ -108,26 +197,14 @@ class CleanUp {
    */
   async collect(isAll: boolean): Promise<CollectedBlobs> {
     const { store, blobs, tenant } = this.#place;
-    return this.#isDry ? { blobs: 0 } : collectBlobs(store, blobs, tenant, this.#named, isAll);
-  }
-
-  /** Removes a run. @returns whether it is gone */
-  async #remove(run: RunRow): Promise<boolean> {
-    const { runId, graphId, updatedAt: endedAt, tenant } = run;
-    const { store } = this.#place;
-    const remove = async (): Promise<void> => {
-      await addNamed(store, run, this.#named);
-      await store.removeRun({ tenant, runId });
-    };
-    const isGone = this.#isDry || (await this.#attempt(runId, remove));
-    if (isGone) this.report.removed.push({ runId, graphId, endedAt });
-    return isGone;
+    if (this.#isDry) return { blobs: 0 };
+    return collectBlobs(store, blobs, tenant, this.#named, isAll || this.report.removed.length > namedRunsMax);
   }
 
   async #prune(run: RunRow, keepLast: number): Promise<void> {
     const { runId, graphId, head, prunedBelow } = run;
     const most = head - Math.max(firstSeqOf(run), prunedBelow) + 1 - keepLast;
-    if (most <= 0) return;
+    if (most <= 0 || isUnderWay(run.status)) return;
     const { store, blobs } = this.#place;
     let checkpoints = most;
     const prune = async (): Promise<void> => {
@@ -140,11 +217,12 @@ class CleanUp {
       await takeOutNamed(store, run, named);
       for (const [hash, how] of named) this.#named.set(hash, how);
     };
+    if (this.#isDry && this.report.removed.some((removed) => removed.runId === runId)) return;
     const isDone = this.#isDry || (await this.#attempt(runId, prune));
     if (isDone && checkpoints > 0) this.report.pruned.push({ runId, graphId, checkpoints });
   }
 
-  /** Calls `act`; a run that a worker has, or that has forks, is skipped. @returns whether it was done */
+  /** Calls `act`; a run that a worker has is skipped. @returns whether it was done */
   async #attempt(runId: string, act: () => Promise<void>): Promise<boolean> {
     try {
       await act();
@@ -152,25 +230,46 @@ class CleanUp {
     } catch (error) {
       // Another process may have removed the run meanwhile.
       if (CairnError.is(error, 'RUN_NOT_FOUND')) return false;
-      const isForked = CairnError.is(error, 'HISTORY_HAS_FORKS');
-      if (!isForked && !CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
-      this.report.skipped.push({ runId, because: isForked ? 'forked' : 'busy' });
+      if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
+      this.report.skipped.push({ runId, because: 'busy' });
       return false;
     }
   }
 }
 
-/** Cleans up a store. @throws STORE_* as the store; CHECKPOINT_CORRUPT a history is damaged, and stays as it is */
+const byWrite = (a: RunRow, b: RunRow): number => b.updatedAt - a.updatedAt;
+
+const isCounted = ({ status }: RunRow, keepsPaused: boolean): boolean => status !== 'paused' || !keepsPaused;
+
+/** The graphs that may have something to remove: those with runs that ended or that are paused. */
+async function graphsOf(place: WritePlace): Promise<readonly string[]> {
+  const graphs = new Set(await endedRunsOf(place.store).graphs(place.tenant));
+  for await (const { graphId } of readAllRuns(place, { status: ['paused'] })) graphs.add(graphId);
+  return [...graphs];
+}
+
+/** Cleans up a store, reading runs page by page. @throws STORE_* as the store; CHECKPOINT_CORRUPT a history is damaged, and stays as it is */
 export async function cleanUpPlace(
   place: WritePlace,
   settingsFor: SettingsFor,
-  { graphId, dryRun = false, vacuum = false }: CleanUpOptions = {},
+  options: CleanUpOptions = {},
 ): Promise<CleanUpReport> {
-  const groups = Map.groupBy(await collectRuns(place, graphId), (run) => run.graphId);
-  const work = new CleanUp(place, settingsFor, dryRun);
-  for (const runs of groups.values()) await work.clean(runs);
-  const collected = await work.collect(graphId === undefined);
+  const { graphId, dryRun = false, vacuum = false, sweeps = graphId === undefined } = options;
+  const work = new CleanUp(place, settingsFor, options);
+  for (const graph of graphId === undefined ? await graphsOf(place) : [graphId]) await work.clean(graph);
+  const collected = await work.collect(sweeps);
   return { ...work.report, ...collected, ...(await readRoom(place, vacuum, dryRun)) };
+}
+
+/** Cleans up after a run: at most one batch of runs that expired, and checkpoints of the newest runs. Large values wait for a whole clean-up. */
+export async function cleanUpAfterRun(
+  place: WritePlace,
+  settingsFor: SettingsFor,
+  run: RunRow,
+): Promise<CleanUpReport> {
+  const work = new CleanUp(place, settingsFor, {});
+  await work.cleanSome(run);
+  return { ...work.report, blobs: 0 };
 }
 
 async function readRoom(

@@ -1,8 +1,8 @@
 /** Combines the ops of several checkpoints into those of one, without values that are overwritten later (C8). */
 import type { BlobStore } from '../../ports/blobs.ts';
 import { applyDelta } from '../../state/delta.ts';
-import { isPlainObject } from '../../state/values/values.ts';
-import { inlineGrownBlob } from '../stored/stored-meta.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
+import { inlineGrownBlob } from '../stored/stored-state.ts';
 
 type Path = readonly string[];
 type Kind = 's' | 'd' | 'a' | 't';

@@ -2,9 +2,11 @@
 import { CairnError } from '../../errors.ts';
 import { heldBy, heldMs, openStatuses } from '../../ports/held-runs.ts';
 import type { Claim, RunRow, Store } from '../../ports/store.ts';
-import { collectRuns, isHeld, refusalOf, type ReadPlace, type StatePlace } from '../access/place.ts';
+import { collectRuns } from '../access/read-all.ts';
+import { isHeld, refusalOf } from '../access/claim-run.ts';
+import type { ReadPlace, StatePlace } from '../access/place.ts';
 import { loadState } from '../load/load.ts';
-import { viewState } from '../read/whole-checkpoint.ts';
+import { viewState } from '../read/checkpoint-view.ts';
 import { encodeCheckpoint } from '../stored/checkpoint.ts';
 
 /** A run that is held. */

@@ -5,8 +5,8 @@ import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { Change } from '../stored/change.ts';
 import { firstSeqOf, readHistory } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
-import { readUserTags } from '../read/tag-checkpoint.ts';
-import { viewState } from '../read/whole-checkpoint.ts';
+import { readUserTags } from '../read/deleted-marks.ts';
+import { viewState } from '../read/checkpoint-view.ts';
 
 export interface PruneOptions {
   /** Keep each checkpoint whose seq is a multiple of this number. */

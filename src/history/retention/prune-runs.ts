@@ -1,7 +1,10 @@
 /** Prunes runs under a claim, and removes blobs that nothing refers to any more (C8, C5). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { collectRuns, refusalOf, type WritePlace, withClaim } from '../access/place.ts';
+import { requireIntact } from '../../ports/intact-run.ts';
+import { readAllRuns } from '../access/read-all.ts';
+import { refusalOf, withClaim } from '../access/claim-run.ts';
+import type { WritePlace } from '../access/place.ts';
 import { isUnowned } from '../read/list-runs.ts';
 import { addNamed, collectBlobs, type CollectedBlobs, type NamedBlobs, takeOutNamed } from './collect-blobs.ts';
 import { planPrune, pruneRun, type PruneReport } from './prune.ts';
@@ -58,14 +61,20 @@ export async function pruneOneRun(place: WritePlace, run: RunRow, options: KeepO
   return { pruned: [pruned], busy: [], ...collected };
 }
 
-/** Prunes every run, and removes every large value that nothing refers to. @throws CHECKPOINT_CORRUPT */
+/** So many runs are told of that have nothing to spare. */
+const toldRuns = 1_000;
+
+/** Prunes every run, page by page, and removes every large value that nothing refers to. @throws CHECKPOINT_CORRUPT */
 export async function pruneAllRuns(place: WritePlace, options: KeepOptions = {}): Promise<PrunedRuns> {
   const pruned: PrunedRun[] = [];
   const busy: string[] = [];
   const named: NamedBlobs = new Map();
-  for (const run of await collectRuns(place)) {
+  for await (const run of readAllRuns(place)) {
+    requireIntact(place.store.name, run);
     try {
-      pruned.push(await pruneOne(place, run, options, named));
+      const report = await pruneOne(place, run, options, named);
+      // Of a store of many runs those are told that had something to spare.
+      if (report.removed > 0 || pruned.length < toldRuns) pruned.push(report);
     } catch (error) {
       if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
       busy.push(run.runId);

@@ -7,9 +7,9 @@ import { checkpointId, encodeFold, rootChecksum, type DecodedCheckpoint, tagMark
 import { foldStored } from '../load/fold-stored.ts';
 import { FoldedOps } from './folded-ops.ts';
 import { firstSeqOf, readHistory, readLink } from '../load/lineage.ts';
-import { removeMarks } from '../read/tag-checkpoint.ts';
+import { removeMarks } from '../read/deleted-marks.ts';
 import { readPruneNeeds, type PruneNeeds, type PruneOptions } from './prune-needs.ts';
-import type { StoredState } from '../stored/stored-meta.ts';
+import type { StoredState } from '../stored/stored-state.ts';
 
 export type { PruneOptions } from './prune-needs.ts';
 

@@ -1,9 +1,9 @@
 /** Verifies the chain of checksums that links each checkpoint to the one before it (C6). */
 import { applyDelta } from '../../state/delta.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { measureValue } from './measure-value.ts';
 import type { SnapshotRow, CheckpointRow } from '../../ports/store.ts';
-import { encodeWithChecksum, isChecksumRight, toHex } from './messages.ts';
+import { encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import { checkpointId, type CheckpointIdentity, decodeCheckpoint, type DecodedCheckpoint } from './checkpoint.ts';
 import { CairnError } from '../../errors.ts';
 import { packLarge, unpack } from './packed.ts';
@@ -99,7 +99,7 @@ function putList(items: readonly unknown[], path: Path, lines: OpLines): void {
 
 // The stored form of a snapshot: the whole state of a checkpoint, stored in addition to its delta (C4, C6).
 
-export const snapshotVersion = 1;
+const snapshotVersion = 1;
 
 /** What a snapshot contains about its checkpoint. */
 export interface SnapshotOf {

@@ -20,6 +20,10 @@ export type ChangeKind =
   | 'step'
   /** A wait was opened. */
   | 'wait'
+  /** A question that nobody has answered was reminded of. */
+  | 'remind'
+  /** A question that nobody has answered is for others too (`detail.to`). */
+  | 'escalate'
   /** A wait was closed: by an answer, a due time, a signal, or the run's end. */
   | 'answer'
   /** A repeated function waits for something else at a place: the wait on record was closed, and an answer to it is not used. */
@@ -41,6 +45,8 @@ export type ChangeKind =
   | 'resume'
   | 'pause'
   | 'cancel'
+  /** The run fails, and the node that its graph names for that is next. */
+  | 'fail'
   /** The run ended. */
   | 'end'
   /** An error that nobody caught arose in code that an attempt had started, when that attempt had ended already. */
@@ -139,14 +145,26 @@ export interface ChangePart {
   /** For `resume`: the budgets that it set. */
   readonly budget?: Amounts;
   readonly wait?: string;
-  /** Who answered, settled, told or resumed. For `retry`: `when` if the function of the policy decided. */
+  /** Who started, answered, settled, told, resumed, cancelled or forked. For `retry`: `when` if the function of the policy decided. */
   readonly by?: string;
+  /** By which door that came: `cli`, `http`, `mcp`, `chat`, `link`; absent for the library, and for what the run did itself. */
+  readonly door?: string;
+  /** As what `by` acted: the owner of the store, or a program. */
+  readonly as?: 'owner' | 'program';
+  /** For an answer by a link: hash of the link. */
+  readonly link?: string;
+  /** For the end of a wait by a signal: who sent it. */
+  readonly sender?: Pick<ChangePart, 'by' | 'door' | 'as'>;
+  /** For `answer`: the question asked for the eyes of another person than who answered another one. */
+  readonly fourEyes?: true;
   /** For `replay`: where the outcome was recorded. For `fork`: the fork point. */
   readonly from?: { readonly runId: string; readonly seq: number };
   readonly graphHash?: string;
-  /** For `start` and `resume`: the library's version, and the caller's W3C trace context. */
+  /** For `start` and `resume`: the graph's version, else the library's, and the caller's W3C trace context. */
   readonly version?: string;
   readonly traceparent?: string;
+  /** For `resume`: any code may go on from here. */
+  readonly anyVersion?: boolean;
   /** Why an attempt failed: its whole record, or code and message alone where the record is elsewhere or there is none. */
   readonly error?: FailureNote;
   /** For `repeat`: the worker that had begun it, if it is known. */

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import { CairnError } from '../../errors.ts';
-import { BlobRef, encodeValue } from '../../state/values/codec.ts';
+import { BlobRef } from '../../state/values/value-codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import {
   checkpointId,
   decodeCheckpoint,
@@ -16,7 +17,7 @@ import {
   runKeyOf,
   type DecodedCheckpoint,
 } from './checkpoint.ts';
-import { encodeWithChecksum } from './messages.ts';
+import { encodeWithChecksum } from './checksum.ts';
 import { decodeSnapshot, encodeSnapshot } from './chain.ts';
 
 const golden = join(import.meta.dirname, 'golden/v1');

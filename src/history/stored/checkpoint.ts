@@ -1,11 +1,12 @@
 /** The stored form of a checkpoint, format version 1: see docs/spec/checkpoints.md (C3, C4, C6, C7). */
 import type { BlobStore } from '../../ports/blobs.ts';
-import { BlobRef, decodeJson, reviveValue } from '../../state/values/codec.ts';
-import { isPlainObject, setOwn } from '../../state/values/values.ts';
+import { BlobRef } from '../../state/values/value-codec.ts';
+import { decodeJson, reviveValue } from '../../state/values/revive.ts';
+import { isPlainObject, setOwn } from '../../state/values/plain-object.ts';
 import { hash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow } from '../../ports/store.ts';
-import { computeChecksum, encodeWithChecksum, isChecksumRight, toHex } from './messages.ts';
+import { computeChecksum, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import type { Change } from './change.ts';
 import { packSmall, unpack } from './packed.ts';
 import { elsewhere } from './pace.ts';

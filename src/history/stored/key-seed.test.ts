@@ -3,7 +3,7 @@ import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../.
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { keySeedOf, makeKeySeed } from './stored-meta.ts';
+import { keySeedOf, makeKeySeed } from './key-seed.ts';
 
 /** A node and a step of an effect, each telling under which key it ran. */
 const keys: string[] = [];

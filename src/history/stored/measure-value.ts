@@ -1,5 +1,5 @@
 /** Estimates the encoded size of a value in bytes without encoding it (C4). */
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 
 /** Size of brackets, and average size of a number, a boolean or null. */
 const smallBytes = 4;

@@ -88,10 +88,10 @@ export function pause(count = 0): Promise<void> | undefined {
 export async function elsewhere<T>(ask: () => Promise<T>): Promise<T> {
   const reading = current.getStore();
   if (reading === undefined) return ask();
-  const asked = ask();
+  const pending = ask();
   reading.stop();
   try {
-    return await asked;
+    return await pending;
   } finally {
     reading.start();
   }

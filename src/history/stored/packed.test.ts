@@ -13,7 +13,7 @@ import { importRun } from '../export-import/import.ts';
 import { collectBlobs } from '../retention/collect-blobs.ts';
 import { pruneRun } from '../retention/prune.ts';
 import { verifyRun } from '../verify/verify.ts';
-import { BlobRef } from '../../state/values/values.ts';
+import { BlobRef } from '../../state/values/value-codec.ts';
 import type { Change } from './change.ts';
 import { checkpointText, decodeCheckpoint, encodeCheckpoint, storedForm, rootChecksum } from './checkpoint.ts';
 import { packLarge, packSmall, unpack } from './packed.ts';

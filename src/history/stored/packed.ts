@@ -4,7 +4,7 @@
  */
 import type * as Zlib from 'node:zlib';
 import { unpackedBytesMax } from '../../state/values/packed-size.ts';
-import { asBuffer } from './messages.ts';
+import { asBuffer } from './checksum.ts';
 
 /** First bytes of zstd data. A plain body begins with a brace, so the two can be distinguished. */
 const zstdMark = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);

@@ -1,7 +1,11 @@
 /** Which ids new runs may have, and which are kept for runs that the system names itself (H1). */
 import { CairnError } from '../../errors.ts';
+import { isDueBy } from '../../ports/schedule.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { metaOf, type RunOrigin } from './stored-meta.ts';
+
+/** Id of the graph of deliveries of webhooks. Listings leave its runs out. */
+export const deliveryGraphId = 'cairn:webhook';
 
 /** Ids that begin so are derived by the system. Whoever names a run may not take one, so that no run stands where another belongs. */
 const reserved = 'cairn:';
@@ -18,6 +22,37 @@ const unfit = /[@~]|[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Z}\p{Default_Ignorable_Code_Poin
 /** The id of a run that the system starts: `cairn:schedule:nightly`. */
 export function derivedRunId(origin: RunOrigin, ...parts: readonly string[]): string {
   return [`${reserved}${origin}`, ...parts].join(':');
+}
+
+/** When a run is due that no worker is to take up, in epoch ms: the last time there is. Whoever resumes it does not ask. */
+export const neverDue = 8_640_000_000_000_000;
+
+/** Whether a run waits for a time that is to come. What is due never waits for none: whoever asks for it takes it up. */
+export function isPutOff(run: Pick<RunRow, 'schedule' | 'createdAt'>, at: number): boolean {
+  return run.schedule.dueAt !== neverDue && !isDueBy(run, at);
+}
+
+/** Id of the graph of every experiment. */
+export const experimentGraphId = 'cairn:experiment';
+
+/** Id of the graph of every dataset. */
+export const datasetGraphId = 'cairn:dataset';
+
+/** Whether an experiment made the run: itself, or one of its forks. Lists leave it out. */
+export function isOfExperiment(runId: string): boolean {
+  return runId.startsWith(derivedRunId('experiment', ''));
+}
+
+const housekeeping: readonly RunOrigin[] = ['webhook', 'bulk', 'schedule'];
+
+/** Whether the system made the run for work of its own: a delivery, a change of many runs, a schedule. */
+export function isHousekeeping(runId: string): boolean {
+  return housekeeping.some((origin) => runId.startsWith(derivedRunId(origin, '')));
+}
+
+/** Whether the run is a fork or an item that an experiment made, and not the experiment itself. */
+export function isMadeByExperiment(runId: string): boolean {
+  return isOfExperiment(runId) && runId.includes(':', derivedRunId('experiment', '').length);
 }
 
 /**

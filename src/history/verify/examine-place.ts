@@ -1,7 +1,8 @@
 /** Examines a store for `cairn doctor`: which runs need a person, and whether unfinished runs could be resumed. */
 import { commandText } from '../../errors.ts';
 import type { Store, StoredStatus } from '../../ports/store.ts';
-import { isHeld, type StatePlace } from '../access/place.ts';
+import { isHeld } from '../access/claim-run.ts';
+import type { StatePlace } from '../access/place.ts';
 import { openStatuses } from '../../ports/held-runs.ts';
 import { isStopped } from '../read/list-runs.ts';
 import { examineRuns, type Finding } from './examine-runs.ts';

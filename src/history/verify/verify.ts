@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { OpenWait, RunRow, Store, CheckpointRow } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
-import { decodeJson } from '../../state/values/codec.ts';
+import { decodeJson } from '../../state/values/revive.ts';
 import { pause } from '../stored/pace.ts';
 import {
   runKeyOf,
@@ -13,12 +13,15 @@ import {
   type DecodedCheckpoint,
   listBlobs,
 } from '../stored/checkpoint.ts';
-import { asBuffer, isIntactMessage, isIntactWait, openWaitRows } from '../stored/messages.ts';
+import { asBuffer } from '../stored/checksum.ts';
+import { isIntactMessage } from '../stored/messages.ts';
+import { isIntactWait, openWaitRows } from '../stored/wait-row.ts';
 import { CairnError, type ErrorCode } from '../../errors.ts';
 import { damagedRun } from '../../ports/intact-run.ts';
 import { Chain, decodeOrNothing, missingError, decodeSnapshot, type DecodedSnapshot } from '../stored/chain.ts';
 import { firstSeqOf, readLineage, readLink, readRows, type LineagePart } from '../load/lineage.ts';
-import { listMetaBlobs, StoredState } from '../stored/stored-meta.ts';
+import { listMetaBlobs } from '../stored/stored-meta.ts';
+import { StoredState } from '../stored/stored-state.ts';
 
 // Compares a run's index rows (the run, its open waits, its messages) with its history (C6).
 
@@ -26,7 +29,7 @@ import { listMetaBlobs, StoredState } from '../stored/stored-meta.ts';
  * What is wrong with the index, one text each. The history itself is not affected by these faults.
  * @param stored - the state at the run's head, with values in stored form; undefined if not known
  */
-export async function findIndexFaults(
+async function findIndexFaults(
   store: Store,
   blobs: BlobStore,
   run: RunRow,
@@ -110,11 +113,17 @@ export interface VerifyReport {
 }
 
 /**
- * Verifies everything that a run's history consists of, back through its fork points. It does not stop at damage. @throws only the errors
- * of the store itself
+ * Verifies everything that a run's history consists of, back through its fork points. It does not stop at damage.
+ * @param sound - large values that were read before and need not be read again
+ * @throws only the errors of the store itself
  */
-export async function verifyRun(store: Store, blobs: BlobStore, run: RunRow): Promise<VerifyReport> {
-  const report = run.isDamaged === true ? damagedRow(store, run) : await verifyOnce(store, blobs, run);
+export async function verifyRun(
+  store: Store,
+  blobs: BlobStore,
+  run: RunRow,
+  sound?: SoundBlobs,
+): Promise<VerifyReport> {
+  const report = run.isDamaged === true ? damagedRow(store, run) : await verifyOnce(store, blobs, run, sound);
   if (run.isDamaged === true || report.faults.length === 0) return report;
   // A pruning between two reads looks like damage, so it is damage only if it shows a second time.
   return verifyOnce(store, blobs, (await store.readRun(run)) ?? run);
@@ -132,10 +141,27 @@ function damagedRow(store: Store, run: RunRow): VerifyReport {
   };
 }
 
-async function verifyOnce(store: Store, blobs: BlobStore, run: RunRow): Promise<VerifyReport> {
-  const verification = new Verification(store, blobs, run);
+async function verifyOnce(store: Store, blobs: BlobStore, run: RunRow, sound?: SoundBlobs): Promise<VerifyReport> {
+  const verification = new Verification(store, blobs, run, sound);
   await verification.verify();
   return verification.report;
+}
+
+/** Most hashes that are remembered; then it begins anew. */
+const soundMax = 10_000;
+
+/** Large values that were found sound: the graph of many runs is one. */
+export class SoundBlobs {
+  readonly #hashes = new Set<string>();
+
+  has(hash: string): boolean {
+    return this.#hashes.has(hash);
+  }
+
+  add(hash: string): void {
+    if (this.#hashes.size >= soundMax) this.#hashes.clear();
+    this.#hashes.add(hash);
+  }
 }
 
 class Verification {
@@ -151,10 +177,13 @@ class Verification {
   /** The state so far. Undefined after a damaged checkpoint, until the next sound snapshot. */
   #state: StoredState | undefined = new StoredState({}, false);
 
-  constructor(store: Store, blobs: BlobStore, run: RunRow) {
+  readonly #sound: SoundBlobs | undefined;
+
+  constructor(store: Store, blobs: BlobStore, run: RunRow, sound?: SoundBlobs) {
     this.#store = store;
     this.#blobs = blobs;
     this.#run = run;
+    this.#sound = sound;
   }
 
   get report(): VerifyReport {
@@ -261,7 +290,11 @@ class Verification {
     for (const hash of hashes) {
       if (this.#blobHashes.has(hash)) continue;
       this.#blobHashes.add(hash);
-      await this.#blobs.get(run.tenant, hash).catch((error: unknown) => this.#note(id, error));
+      if (this.#sound?.has(hash) === true) continue;
+      await this.#blobs.get(run.tenant, hash).then(
+        () => this.#sound?.add(hash),
+        (error: unknown) => this.#note(id, error),
+      );
     }
   }
 

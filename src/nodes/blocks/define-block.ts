@@ -11,11 +11,12 @@ import type {
   TypedNodeContext,
 } from '../../graph/contracts/node-type.ts';
 import { jsonSchemaOf, type AnySchema, validateStandard } from '../../schema/standard-schema.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
 import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/contracts/node-contract.ts';
 import { schemaFault } from '../../schema/json-schema.ts';
-import { beforeEffect, mapLeaves } from '../draft/node-parts.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
+import { mapLeaves } from '../draft/computed.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { resolveSecrets, maskFailure } from '../secrets/secret.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
@@ -28,7 +29,7 @@ export interface ObjectParts {
 }
 
 /** Reads a schema. @throws CONFIG_INVALID it is of neither kind, or not one of an object */
-export function readObjectSchema(schema: unknown, side: 'input' | 'output', place: string): ObjectParts {
+function readObjectSchema(schema: unknown, side: 'input' | 'output', place: string): ObjectParts {
   const json = jsonSchemaOf(schema, side, place);
   if (json['type'] !== 'object' || !isPlainObject(json['properties'] ?? {}))
     throw new CairnError('CONFIG_INVALID', {

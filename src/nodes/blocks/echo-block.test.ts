@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { failBlock, runBlock } from '../../../test/support/run-block.ts';
 import { createNodeTypes } from './index.ts';
-import { echoBlock } from './http-call.ts';
+import { echoBlock } from './echo-block.ts';
 
 test('B14 it says what it is told', async () => {
   expect(await runBlock(echoBlock, { message: 'hello', delay_ms: '1' })).toEqual({

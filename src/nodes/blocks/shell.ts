@@ -9,7 +9,7 @@ import type {
   NodeType,
   TypedNodeContext,
 } from '../../graph/contracts/node-type.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { isInside, resolveLinks, resolveLocalPath, makeFolder } from '../file/local-path.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { readRegularFile } from '../file/files.ts';
@@ -25,11 +25,11 @@ import {
   secondsOption,
   textField,
   timeoutOf,
-} from './http-call.ts';
+} from './block-options.ts';
 import { constants } from 'node:os';
 import { isOwnVariable } from '../../graph/command-variables.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import { beforeEffect } from '../draft/node-parts.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
 import {
   createShellRequest,
   describeEnd,
@@ -51,11 +51,7 @@ export interface FileOutputs {
 }
 
 /** Reads the files that exist. A faulty file that is not required is ignored. Secrets in the contents are masked. */
-export async function readFileOutputs(
-  outputs: readonly FileOutput[],
-  folder: string,
-  mask: TextMask,
-): Promise<FileOutputs> {
+async function readFileOutputs(outputs: readonly FileOutput[], folder: string, mask: TextMask): Promise<FileOutputs> {
   const values: Record<string, unknown> = {};
   const faults: Record<string, string> = {};
   for (const output of outputs) {

@@ -5,7 +5,7 @@ import type { Inputs } from '../../graph/contracts/node-type.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../draft/node-draft.ts';
-import { describeConfig, resolveComputed, type Computed } from '../draft/node-parts.ts';
+import { describeConfig, resolveComputed, type Computed } from '../draft/computed.ts';
 import { isReadOnly, runSql, sqlBlock } from './sql.ts';
 
 /** Configuration of a {@link sqlNode}. */

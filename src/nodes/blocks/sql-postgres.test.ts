@@ -6,7 +6,7 @@ import { startPostgres, type PostgresServer } from '../../../test/support/postgr
 import type { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { Inputs } from '../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { admitValue } from '../../state/values/codec.ts';
+import { admitValue } from '../../state/values/admit.ts';
 import { createFakeContext, type FakeContextOptions } from '../../testing/node-suite/fake-context.ts';
 import { sqlBlock } from './sql.ts';
 

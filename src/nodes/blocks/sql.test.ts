@@ -8,7 +8,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { Inputs } from '../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { admitValue } from '../../state/values/codec.ts';
+import { admitValue } from '../../state/values/admit.ts';
 import { createFakeContext, type FakeContextOptions } from '../../testing/node-suite/fake-context.ts';
 import { sqlBlock } from './sql.ts';
 import { reachDatabase, readSqlitePlace } from './sql/place.ts';

@@ -1,7 +1,7 @@
 /** The block Sql: runs statements on SQLite or Postgres, in one transaction. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
-import { beforeEffect } from '../draft/node-parts.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
 import { maskFailure, resolveSecrets } from '../secrets/secret.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import {
@@ -14,7 +14,7 @@ import {
   refuseInput,
   requireText,
   secondsOption,
-} from './http-call.ts';
+} from './block-options.ts';
 import { bindParams, readSql, type Engine, rowObjects, type SqlJob, type SqlResult } from './sql/sql-job.ts';
 import {
   connectMs,

@@ -4,7 +4,7 @@ import { functionCondition } from '../../graph/condition.ts';
 import type { Condition, ConditionScope, Graph, Join, NodeCheckpoint, OnFailure } from '../../graph/graph.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { EffectClass, NodeImplementation } from '../../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
 
 export type { NodeDraft } from '../../graph/node-draft.ts';
 

@@ -1,7 +1,7 @@
 /** Sends one request and reads its response. Secrets are inserted before sending, and masked in what comes back. */
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { beforeEffect } from '../draft/node-parts.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
 import { createHttpRequest, type HttpRequest, type ResolvedHttp } from './http-request.ts';
 import { readBody } from './read-body.ts';
 import { sendRequest, type RedirectRule, type SendOptions } from './send-request.ts';

@@ -2,9 +2,9 @@
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';
 import { CairnError } from '../../errors.ts';
-import type { SecretReader } from '../../graph/contracts/contracts.ts';
+import type { SecretReader } from '../../graph/contracts/access.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { mapLeaves } from '../draft/node-parts.ts';
+import { mapLeaves } from '../draft/computed.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 // Masks secrets in failures of programs and servers, whose messages may quote them.

@@ -3,7 +3,9 @@ import { Cell, type Past, absent, absentVersion, foldItems, listSeed, versionOfV
 import { CairnError } from '../../errors.ts';
 import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import type { ChannelTable } from './run-reducer.ts';
-import { deepFreeze, hashParts, getOwn } from '../values/values.ts';
+import { deepFreeze } from '../values/freeze.ts';
+import { hashParts } from '../values/canonical-text.ts';
+import { getOwn } from '../values/plain-object.ts';
 import { readPath } from '../values/path.ts';
 import type { FrameTree, NodeRecord, StepOrder, StepRecord } from '../tree.ts';
 

@@ -14,7 +14,9 @@ import {
   type ReducerUpdate,
 } from './run-reducer.ts';
 import type { Channels } from './channels.ts';
-import { encodeValue, deepFreeze, getOwn, isPlainObject, setOwn, type PlainObject } from '../values/values.ts';
+import { encodeValue } from '../values/encode.ts';
+import { deepFreeze } from '../values/freeze.ts';
+import { getOwn, isPlainObject, setOwn, type PlainObject } from '../values/plain-object.ts';
 import { textsOf, type Reduction, type Slot } from './reducers.ts';
 
 /** Validated updates, by partition and top-level key. */

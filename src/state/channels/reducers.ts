@@ -3,7 +3,8 @@
  * channel's name.
  */
 import type { CustomReducer, ReducerName } from '../../graph/graph.ts';
-import { canonicalText, describeValue, isPlainObject, setOwn, type PlainObject } from '../values/values.ts';
+import { canonicalText } from '../values/canonical-text.ts';
+import { describeValue, isPlainObject, setOwn, type PlainObject } from '../values/plain-object.ts';
 
 /** A channel as a reducer sees it. Reducers never change it. */
 export interface Slot {

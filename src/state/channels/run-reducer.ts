@@ -4,7 +4,7 @@ import type { Reducer } from '../../graph/graph.ts';
 import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import { customReducer, namedReducers, type Reduce, type Reduction, type Slot } from './reducers.ts';
 import { copyValue, type CodecLimits, type Intake } from '../values/admit.ts';
-import { encodeValue } from '../values/values.ts';
+import { encodeValue } from '../values/encode.ts';
 
 // The reducers of a graph, arranged by their place in the state.
 

@@ -1,5 +1,7 @@
 /** Versions of channels: hashes that depend only on a channel's value. */
-import { encodeValue, hashText, deepFreeze, canonicalText } from '../values/values.ts';
+import { encodeValue } from '../values/encode.ts';
+import { hashText, canonicalText } from '../values/canonical-text.ts';
+import { deepFreeze } from '../values/freeze.ts';
 
 /** The version of a channel that does not exist. No hash looks like this. */
 export const absentVersion = 'absent';

@@ -4,7 +4,8 @@ import type { Amounts } from '../../graph/amounts.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { absent, recordingObject, type Source } from './versions.ts';
 import type { Area, Channels } from './channels.ts';
-import { isPlainObject } from '../values/values.ts';
+import { isPlainObject } from '../values/plain-object.ts';
+import { sameNames, type CodeNames } from './code-names.ts';
 
 /** An activation's view of its frame, open until it settles. */
 export interface OpenView {
@@ -41,12 +42,14 @@ export class View implements OpenView {
   readonly spent: Amounts;
   readonly #channels: Channels;
   readonly #id: number;
+  readonly #codeNames: CodeNames;
   #read: Set<string> | undefined;
   #state: StateView | undefined;
   #isClosed = false;
 
-  constructor(channels: Channels, spent: Amounts = nothing) {
+  constructor(channels: Channels, spent: Amounts = nothing, codeNames: CodeNames = sameNames) {
     this.spent = spent;
+    this.#codeNames = codeNames;
     this.#channels = channels;
     this.#id = channels.log.open();
   }
@@ -74,7 +77,10 @@ export class View implements OpenView {
   }
 
   #part(name: string): unknown {
-    if (name !== 'input') return recordingObject(new AreaSource(this.#channels, name as Area, this.#id, this.#note));
+    if (name !== 'input')
+      return recordingObject(
+        new AreaSource(this.#channels, name as Area, this.#id, { note: this.#note, codeNames: this.#codeNames }),
+      );
     const { input } = this.#channels;
     if (isPlainObject(input)) return recordingObject(new InputSource(input, this.#note));
     this.#note('input');
@@ -114,22 +120,32 @@ class AreaSource implements Source {
   readonly #area: Area;
   readonly #viewId: number;
   readonly #note: (name: string) => void;
+  readonly #codeNames: CodeNames;
 
-  constructor(channels: Channels, area: Area, viewId: number, note: (name: string) => void) {
+  constructor(
+    channels: Channels,
+    area: Area,
+    viewId: number,
+    { note, codeNames }: { readonly note: (name: string) => void; readonly codeNames: CodeNames },
+  ) {
     this.#channels = channels;
     this.#area = area;
     this.#viewId = viewId;
     this.#note = note;
+    this.#codeNames = codeNames;
   }
 
   get(key: string): unknown {
-    this.#note(`${this.#area}.${key}`);
-    return this.#channels.read(this.#area, key, this.#viewId);
+    const recorded = this.#codeNames.recorded(this.#area, key);
+    this.#note(`${this.#area}.${recorded}`);
+    return this.#channels.read(this.#area, recorded, this.#viewId);
   }
 
   keys(): readonly string[] {
     this.#note(this.#area);
-    return this.#channels.keys(this.#area, this.#viewId);
+    return this.#channels
+      .keys(this.#area, this.#viewId)
+      .map((recorded) => this.#codeNames.inCode(this.#area, recorded));
   }
 }
 

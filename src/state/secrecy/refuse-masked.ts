@@ -1,7 +1,7 @@
 /** Refuses values that contain our own masks. They mean that somebody copied a masked value, by mistake. */
 import { CairnError } from '../../errors.ts';
 import { maskedText } from '../values/admit.ts';
-import { isPlainObject } from '../values/values.ts';
+import { isPlainObject } from '../values/plain-object.ts';
 
 interface Found {
   readonly marker: string;

@@ -4,7 +4,8 @@
  */
 import { maskedText } from '../values/admit.ts';
 import { CairnError } from '../../errors.ts';
-import { isPlainObject, setOwn, type PlainObject, createStoredError } from '../values/values.ts';
+import { isPlainObject, setOwn, type PlainObject } from '../values/plain-object.ts';
+import { createStoredError } from '../values/stored-error.ts';
 
 // Which keys name a secret, in their usual spellings: `password`, `Api-Key`, `accessToken`, `db_password`, `graph.token`.
 

@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { FileRef } from '../../graph/file-ref.ts';
 import { maskedFile } from '../values/admit.ts';
-import { isPlainObject, setOwn, type PlainObject, createStoredError } from '../values/values.ts';
+import { isPlainObject, setOwn, type PlainObject } from '../values/plain-object.ts';
+import { createStoredError } from '../values/stored-error.ts';
 
 // Finds the values of secrets in texts, as they are and in the encodings in which they are likely to come back: one search for all of
 // them, whose cost grows with the text and hardly with the number of secrets.

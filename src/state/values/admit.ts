@@ -1,16 +1,11 @@
 /** Validates values on their way in: each is checked, copied, frozen and encoded once (C2). */
 import { CairnError, reasonOf } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
-import {
-  BlobRef,
-  encodeValue,
-  isSpecialNumber,
-  freezeShallow,
-  setOwn,
-  type PlainObject,
-  createStoredError,
-  findCodec,
-} from './values.ts';
+import { BlobRef, findCodec } from './value-codec.ts';
+import { encodeValue, isSpecialNumber } from './encode.ts';
+import { freezeShallow } from './freeze.ts';
+import { setOwn, type PlainObject } from './plain-object.ts';
+import { createStoredError } from './stored-error.ts';
 import { findMark, markOwned, type OwnershipMark } from './ownership.ts';
 
 /** A validated value. */

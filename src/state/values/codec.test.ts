@@ -4,8 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { stateValues } from '../../../test/state/arbitrary-value.ts';
 import { thrown } from '../../../test/support/thrown.ts';
 import { CairnError } from '../../errors.ts';
-import { admitValue, BlobRef, decodeJson, encodeValue, maskedText, registerCodec, type CodecLimits } from './codec.ts';
-import { isPlainObject } from './values.ts';
+import { admitValue, maskedText, type CodecLimits } from './admit.ts';
+import { BlobRef, registerCodec } from './value-codec.ts';
+import { decodeJson } from './revive.ts';
+import { encodeValue } from './encode.ts';
+import { isPlainObject } from './plain-object.ts';
 
 const limits: CodecLimits = { valueBytes: 1_000_000, valueDepth: 100 };
 

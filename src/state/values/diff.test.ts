@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { objectOf, stateValues } from '../../../test/state/arbitrary-value.ts';
-import { canonicalText } from './values.ts';
-import { admitValue } from './codec.ts';
+import { canonicalText } from './canonical-text.ts';
+import { admitValue } from './admit.ts';
 import { diffValues, readPath, setPath } from './diff.ts';
 
 const limits = { valueBytes: 1_000_000, valueDepth: 100 };

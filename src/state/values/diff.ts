@@ -1,5 +1,6 @@
 /** Finds the differences between two values, for people to read. */
-import { canonicalText, isPlainObject, type PlainObject } from './values.ts';
+import { canonicalText } from './canonical-text.ts';
+import { isPlainObject, type PlainObject } from './plain-object.ts';
 
 export { readPath, setPath } from './path.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { hashParts, hashText } from './values.ts';
+import { hashParts, hashText } from './canonical-text.ts';
 
 test('X1 a hash is sha-256 of the UTF-8 text, as base64url', () => {
   expect(hashText('héllo')).toBe(createHash('sha256').update('héllo', 'utf8').digest('base64url'));

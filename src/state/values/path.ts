@@ -1,5 +1,5 @@
 /** Reads and changes one place inside of a value. Keys of a path are object keys, array indices, or string keys of a Map. */
-import { isPlainObject, setOwn } from './values.ts';
+import { isPlainObject, setOwn } from './plain-object.ts';
 
 type Path = readonly string[];
 

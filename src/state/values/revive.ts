@@ -1,7 +1,9 @@
 /** Decodes parsed JSON: type tags become the values they stand for (C2). */
 import { CairnError } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
-import { BlobRef, setOwn, type PlainObject, createStoredError, type ErrorParts, requireCodec } from './values.ts';
+import { BlobRef, requireCodec } from './value-codec.ts';
+import { setOwn, type PlainObject } from './plain-object.ts';
+import { createStoredError, type ErrorParts } from './stored-error.ts';
 
 type Reviver = (tag: PlainObject) => unknown;
 

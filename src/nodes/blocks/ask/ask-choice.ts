@@ -1,6 +1,6 @@
 /** The block AskChoice: asks for one of several choices. */
 import type { InputFault, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
-import { requireText, textField } from '../http-call.ts';
+import { requireText, textField } from '../block-options.ts';
 import {
   InteractiveBlock,
   pause,

@@ -9,11 +9,12 @@ import type {
   NodeType,
   TypedNodeContext,
 } from '../../../graph/contracts/node-type.ts';
-import type { ModelAccess } from '../../../graph/contracts/contracts.ts';
+import type { ModelAccess } from '../../../graph/contracts/model-messages.ts';
+import { askingInputs, askingOf } from './asking-inputs.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
-import { isPlainObject } from '../../../state/values/values.ts';
-import { mapLeaves } from '../../draft/node-parts.ts';
-import { requireText, textField } from '../http-call.ts';
+import { isPlainObject } from '../../../state/values/plain-object.ts';
+import { mapLeaves } from '../../draft/computed.ts';
+import { requireText, textField } from '../block-options.ts';
 
 // Interactive blocks: the class that users extend to make a block that asks, and what its methods return.
 
@@ -114,10 +115,12 @@ export abstract class InteractiveBlock<Saved = unknown> {
 
 /** What a method returned, as data that can be recorded. */
 export type Turn =
-  { readonly output: BlockOutput } | { readonly question: PauseQuestion } | { readonly refused: string };
+  | { readonly output: BlockOutput }
+  | { readonly question: PauseQuestion }
+  | { readonly refused: string };
 
 /** Converts what a method returned. */
-export function turnOf(returned: BlockOutput | Pause | Refusal): Turn {
+function turnOf(returned: BlockOutput | Pause | Refusal): Turn {
   if (pauseBrand in returned) return { question: returned[pauseBrand] };
   if (refusalBrand in returned) return { refused: returned[refusalBrand] };
   return { output: returned };
@@ -140,7 +143,7 @@ export function interactiveNodeType(block: InteractiveBlock): NodeType {
   return {
     name,
     description,
-    inputs,
+    inputs: { ...askingInputs, ...inputs },
     outputs,
     effect: 'human',
     ...(version !== undefined && { version }),
@@ -163,7 +166,12 @@ async function converse(block: InteractiveBlock, ctx: TypedNodeContext): Promise
     else refused = turn.refused;
     if (pending === undefined) throw new TypeError(`${block.name}: execute refused an answer before there was one`);
     const { prompt, metadata } = pending;
-    const answer = await ctx.ask({ ...pending, prompt: refused === '' ? prompt : `${refused}\n\n${prompt}` });
+    const asking = askingOf(ctx.inputs, block.inputs);
+    const answer = await ctx.ask({
+      ...pending,
+      ...asking,
+      prompt: refused === '' ? prompt : `${refused}\n\n${prompt}`,
+    });
     turn = await take(block, ctx, 'resume', { inputs, answer, metadata }, (own) => block.resume(own, answer, metadata));
   }
 }

@@ -1,6 +1,6 @@
 /** The block GetInput: asks for a text, which may have to match a pattern. */
 import type { InputFault, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
-import { requireText, textField } from '../http-call.ts';
+import { requireText, textField } from '../block-options.ts';
 import {
   InteractiveBlock,
   pause,
@@ -24,7 +24,7 @@ const needless = /\\([^\w^$\\.*+?()[\]{}|/-])/gu;
  * A pattern that must match at the beginning of a text, like Python's `re.match`. Python's named groups, `\A`, `\Z` and needless escapes
  * are rewritten. What JavaScript lacks stays, and makes the pattern invalid.
  */
-export function startPattern(pattern: string): string {
+function startPattern(pattern: string): string {
   return `^(?:${pattern.replaceAll(pieces, rewrite)})`;
 }
 

@@ -2,11 +2,19 @@
 import { basename } from 'node:path';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
-import { beforeEffect } from '../../draft/node-parts.ts';
+import { beforeEffect } from '../../draft/before-effect.ts';
 import { changeInTurn, lookAtTarget, writeLocalFile, pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
 import { type IsGranted, readRegularFile } from '../../file/files.ts';
 import { applyOperation, EditFault, readOperations } from './edits.ts';
-import { fieldsOf, flagOption, inputFault, optionFaults, outputField, requireText, textField } from '../http-call.ts';
+import {
+  fieldsOf,
+  flagOption,
+  inputFault,
+  optionFaults,
+  outputField,
+  requireText,
+  textField,
+} from '../block-options.ts';
 import { countChangedLines, writeUnifiedDiff } from './text-diff.ts';
 import { decodeBytes, encodeText, encodingOption, fileLimitBytes, type Encoding } from './read-file.ts';
 

@@ -1,7 +1,7 @@
 /** The operations of EditFile. Each turns one text into another. */
 import { runInNewContext } from 'node:vm';
-import { isPlainObject } from '../../../state/values/values.ts';
-import { parseJson } from '../http-call.ts';
+import { isPlainObject } from '../../../state/values/plain-object.ts';
+import { parseJson } from '../block-options.ts';
 import { applyUnifiedDiff } from './text-diff.ts';
 
 // Finds the matches of a regular expression from an untrusted author in bounded time. Some expressions take exponential time on some texts.

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import picomatch from 'picomatch';
-import { refuseInput } from '../http-call.ts';
+import { refuseInput } from '../block-options.ts';
 import type { IsIgnored } from './ignored-files.ts';
 
 /** How many paths are matched at once, and the time limit for that: some patterns take exponential time on some names. */

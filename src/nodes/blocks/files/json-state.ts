@@ -1,12 +1,20 @@
 /** The blocks ReadJSONState, WriteJSONState and MergeJSONState: a JSON object in a file. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
-import { isPlainObject } from '../../../state/values/values.ts';
+import { isPlainObject } from '../../../state/values/plain-object.ts';
 import { fileFailure, type IsGranted, readRegularFile } from '../../file/files.ts';
 import { writeLocalFile, changeInTurn, lookAtTarget, pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
 import { fileLimitBytes } from './read-file.ts';
 import type { InputField, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
-import { beforeEffect } from '../../draft/node-parts.ts';
-import { fieldsOf, flagOption, optionFaults, outputField, refuseInput, requireText, textField } from '../http-call.ts';
+import { beforeEffect } from '../../draft/before-effect.ts';
+import {
+  fieldsOf,
+  flagOption,
+  optionFaults,
+  outputField,
+  refuseInput,
+  requireText,
+  textField,
+} from '../block-options.ts';
 
 // Files that hold a JSON object. They are parsed strictly, and written atomically with sorted keys.
 
@@ -16,7 +24,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
  * Reads a file; undefined if it does not exist. @throws NodeFailure JSON_INVALID, FILE_TOO_LARGE, NOT_A_FILE, or the code of the operating
  * system
  */
-export async function readJsonFile(path: string, isGranted: IsGranted): Promise<JsonObject | undefined> {
+async function readJsonFile(path: string, isGranted: IsGranted): Promise<JsonObject | undefined> {
   const bytes = await readRegularFile(path, { limitBytes: fileLimitBytes, isGranted }).catch((error: unknown) => {
     if (error instanceof NodeFailure && error.code === 'ENOENT') return undefined;
     throw error;
@@ -39,7 +47,7 @@ export interface JsonWrite {
  * Writes a file with sorted keys, two spaces of indentation, and a newline at the end. @returns bytes written. @throws NodeFailure
  * JSON_INVALID `data` contains what JSON cannot express
  */
-export async function writeJsonFile({ path, data, createParents, key, isGranted }: JsonWrite): Promise<number> {
+async function writeJsonFile({ path, data, createParents, key, isGranted }: JsonWrite): Promise<number> {
   const bytes = Buffer.from(`${JSON.stringify(sortKeys(data), undefined, 2)}\n`);
   await writeLocalFile({ path, bytes, createParents, key, isGranted });
   return bytes.length;

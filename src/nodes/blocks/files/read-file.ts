@@ -10,7 +10,7 @@ import {
   outputField,
   requireText,
   textField,
-} from '../http-call.ts';
+} from '../block-options.ts';
 import { type IsGranted, readRegularFile } from '../../file/files.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';

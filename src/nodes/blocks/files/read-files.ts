@@ -14,7 +14,7 @@ import {
   refuseInput,
   textField,
   parseJson,
-} from '../http-call.ts';
+} from '../block-options.ts';
 import { checkPatterns, findFiles } from './find-files.ts';
 import { createIgnoreRules } from './ignored-files.ts';
 import { describeEntries, readEntries, readEntry, type LineRange, type Reading, encodingOption } from './read-file.ts';

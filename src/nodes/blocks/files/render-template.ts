@@ -1,7 +1,7 @@
 /** The block RenderTemplate: writes a file from a template, for older workflows. It is CreateFile with other names. */
 import type { Reconciliation } from '../../../graph/contracts/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
-import { beforeEffect } from '../../draft/node-parts.ts';
+import { beforeEffect } from '../../draft/before-effect.ts';
 import { changeInTurn, lookAtTarget, writeLocalFile, pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
 import { readRegularFile } from '../../file/files.ts';
 import {
@@ -14,7 +14,7 @@ import {
   refuseInput,
   requireText,
   textField,
-} from '../http-call.ts';
+} from '../block-options.ts';
 import { encodeText, encodingOption, fileLimitBytes } from './read-file.ts';
 
 // The block CreateFile: writes a file completely or not at all.

@@ -1,15 +1,7 @@
 /** The block LLMCall: asks a language model, and validates its answer with a schema. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  cutOffFailure,
-  isCutOff,
-  refuseStopped,
-  type JsonSchema,
-  type TypedNodeContext,
-  type InputFault,
-  type Inputs,
-  type NodeType,
-} from '../../../graph/contracts/node-type.ts';
+import { cutOffFailure, isCutOff, refuseStopped } from '../../../graph/contracts/cut-off.ts';
+import type { JsonSchema, TypedNodeContext, InputFault, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { spendTokens } from '../../../graph/contracts/spend-counted.ts';
 import {
@@ -18,12 +10,12 @@ import {
   type ModelCall,
   type ModelMessage,
   type ModelResponse,
-} from '../../../graph/contracts/contracts.ts';
+} from '../../../graph/contracts/model-messages.ts';
 import { readAnswer } from '../../../schema/standard-schema.ts';
 import { accessModels } from '../../../model-calls/model-access.ts';
 import type { Models } from '../../../ports/model.ts';
 import { schemaDefect } from '../../../schema/json-schema.ts';
-import { isPlainObject } from '../../../state/values/values.ts';
+import { isPlainObject } from '../../../state/values/plain-object.ts';
 import {
   fieldsOf,
   literal,
@@ -35,7 +27,7 @@ import {
   requireText,
   secondsOption,
   textField,
-} from '../http-call.ts';
+} from '../block-options.ts';
 
 // Makes the calls of an LLMCall block: repeats a call after a temporary failure, and after an answer that does not fit the schema.
 
@@ -59,11 +51,7 @@ const correction =
  * Makes the calls and returns the fields of the block.
  * @throws NodeFailure MODEL_OUTPUT_INVALID with the last answer in its data; the errors of the models
  */
-export async function converse(
-  models: ModelAccess,
-  ctx: TypedNodeContext,
-  conversation: Conversation,
-): Promise<unknown> {
+async function converse(models: ModelAccess, ctx: TypedNodeContext, conversation: Conversation): Promise<unknown> {
   const { schema, callsMax } = conversation;
   let messages = firstMessages(conversation);
   const usage = { input_tokens: 0, output_tokens: 0 };
@@ -211,6 +199,7 @@ export function llmCallType(models: Models | undefined): NodeType {
     },
     effect: 'external',
     idempotent: true,
+    isModelCall: true,
     timeoutMs: longestMs,
     needs: (inputs, pending = []) => [{ kind: 'model', name: knownModel(inputs, pending) }],
     check: (inputs) => [...optionFaults(options, inputs), ...callFaults(inputs)],

@@ -14,8 +14,9 @@ import {
   modelSchema,
   whereFaults,
 } from './where-clause.ts';
-import { hashText, isPlainObject } from '../../../state/values/values.ts';
-import { refuseInput, parseJson, literal as literal2 } from '../http-call.ts';
+import { hashText } from '../../../state/values/canonical-text.ts';
+import { isPlainObject } from '../../../state/values/plain-object.ts';
+import { refuseInput, parseJson, literal as literal2 } from '../block-options.ts';
 import type { InputFault, InputField, Inputs } from '../../../graph/contracts/node-type.ts';
 import type { SqlWork } from './raw-work.ts';
 
@@ -37,15 +38,7 @@ export interface SelectRequest extends RowRequest {
   readonly offset: number | undefined;
 }
 
-export function selectStatement({
-  model,
-  engine,
-  where,
-  columns,
-  order,
-  limit,
-  offset,
-}: SelectRequest): BoundStatement {
+function selectStatement({ model, engine, where, columns, order, limit, offset }: SelectRequest): BoundStatement {
   const writer = new StatementWriter(engine).add('SELECT', quoteNames(columns), 'FROM', quoteName(model.table));
   writeWhere(writer, where);
   const keys = order.map((key) => {
@@ -68,7 +61,7 @@ export interface InsertRequest extends Omit<RowRequest, 'where'> {
 }
 
 /** Makes an insert. It returns the primary keys; if the model has none, all columns. */
-export function insertStatement({ model, engine, rows, conflict }: InsertRequest): BoundStatement {
+function insertStatement({ model, engine, rows, conflict }: InsertRequest): BoundStatement {
   const names = Object.keys(rows[0] ?? {});
   const writer = new StatementWriter(engine);
   const tuples = rows.map((row) => `(${names.map((name) => writer.bind(row[name])).join(', ')})`);
@@ -82,7 +75,7 @@ export function insertStatement({ model, engine, rows, conflict }: InsertRequest
   return writer.add('RETURNING', keys.length === 0 ? '*' : quoteNames(keys)).finish();
 }
 
-export function updateStatement({ model, engine, where }: RowRequest, data: RowData): BoundStatement {
+function updateStatement({ model, engine, where }: RowRequest, data: RowData): BoundStatement {
   const writer = new StatementWriter(engine);
   const sets = Object.entries(data).map(([name, value]) => `${quoteName(name)} = ${writer.bind(value)}`);
   writer.add('UPDATE', quoteName(model.table), 'SET', sets.join(', '));
@@ -90,7 +83,7 @@ export function updateStatement({ model, engine, where }: RowRequest, data: RowD
   return writer.finish();
 }
 
-export function deleteStatement({ model, engine, where }: RowRequest): BoundStatement {
+function deleteStatement({ model, engine, where }: RowRequest): BoundStatement {
   const writer = new StatementWriter(engine).add('DELETE FROM', quoteName(model.table));
   writeWhere(writer, where);
   return writer.finish();
@@ -98,10 +91,9 @@ export function deleteStatement({ model, engine, where }: RowRequest): BoundStat
 
 // Rows of a table model: which columns are filled in, and how values are encoded.
 
-export const listOf = (data: unknown): readonly unknown[] =>
-  data === undefined ? [] : Array.isArray(data) ? data : [data];
+const listOf = (data: unknown): readonly unknown[] => (data === undefined ? [] : Array.isArray(data) ? data : [data]);
 
-export function rowsOf(data: unknown): readonly RowData[] {
+function rowsOf(data: unknown): readonly RowData[] {
   return listOf(data).filter(isPlainObject);
 }
 
@@ -113,7 +105,7 @@ export interface ModelSource {
 }
 
 /** Makes rows that all have the same columns. A column that no row has and nothing fills in gets the database's default. */
-export function newRows(model: TableModel, data: unknown, { idempotencyKey, now }: ModelSource): readonly RowData[] {
+function newRows(model: TableModel, data: unknown, { idempotencyKey, now }: ModelSource): readonly RowData[] {
   const rows = rowsOf(data);
   const named = new Set(rows.flatMap((row) => Object.keys(row)));
   const filled = Object.entries(model.columns).filter(
@@ -137,7 +129,7 @@ function rowKey(...parts: readonly (string | number)[]): string {
     .slice(0, 32);
 }
 
-export function changedRow(model: TableModel, data: unknown, { now }: ModelSource): RowData {
+function changedRow(model: TableModel, data: unknown, { now }: ModelSource): RowData {
   if (!isPlainObject(data) || Object.keys(data).length === 0) throw refuseInput('data', 'must be values by column');
   const updated = Object.keys(model.columns).filter(
     (name) => model.columns[name]?.auto === 'updated' && !(name in data),
@@ -152,7 +144,7 @@ function encodeRow({ columns }: TableModel, row: RowData): RowData {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, encode(columns[name]?.type, value)]));
 }
 
-export function encodeWhere(where: Where, { columns }: TableModel): Where {
+function encodeWhere(where: Where, { columns }: TableModel): Where {
   const encodeAll = (type: ColumnType | undefined, value: unknown): unknown =>
     Array.isArray(value) ? value.map((item) => encode(type, item)) : encode(type, value);
   return Object.fromEntries(
@@ -170,7 +162,7 @@ function encode(type: ColumnType | undefined, value: unknown): unknown {
 }
 
 /** Decodes a value. Booleans and JSON, which SQLite stores as numbers and texts, become what the model declares. */
-export function decode(type: ColumnType | undefined, value: unknown): unknown {
+function decode(type: ColumnType | undefined, value: unknown): unknown {
   if (type === 'boolean' && typeof value === 'number') return value !== 0;
   if (type === 'json' && typeof value === 'string') {
     const parsed = parseJson(value);
@@ -204,7 +196,7 @@ const typeNames: Readonly<Record<Engine, Readonly<Record<ColumnType, string>>>> 
   },
 };
 
-export function schemaStatements(model: TableModel, engine: Engine): readonly BoundStatement[] {
+function schemaStatements(model: TableModel, engine: Engine): readonly BoundStatement[] {
   const { table, columns, indexes = [] } = model;
   const keys = primaryKey(model);
   const lines = Object.entries(columns).map(([name, column]) => columnLine(name, column, engine, keys.length === 1));

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { InputFault, InputField, Inputs, Need } from '../../../graph/contracts/node-type.ts';
-import { isPlainObject } from '../../../state/values/values.ts';
+import { isPlainObject } from '../../../state/values/plain-object.ts';
 import { describeFileError, fileFailure, files, holdFolder, type IsGranted } from '../../file/files.ts';
 import { pathNeeds, resolveLinks, resolveLocalPath } from '../../file/local-path.ts';
 import {
@@ -16,7 +16,7 @@ import {
   requireText,
   secondsOption,
   textField,
-} from '../http-call.ts';
+} from '../block-options.ts';
 import type { PostgresPlace } from './postgres-run.ts';
 import type { Engine } from './sql-job.ts';
 import type { SqlitePlace } from './sqlite-transaction.ts';

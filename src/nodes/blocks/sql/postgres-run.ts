@@ -22,7 +22,7 @@ import { changesRows } from './raw-work.ts';
 /** An item of an array: a text, NULL, or an array. */
 export type ArrayItem = string | null | readonly ArrayItem[];
 
-export function writeArray(items: readonly ArrayItem[]): string {
+function writeArray(items: readonly ArrayItem[]): string {
   return `{${items.map(writeItem).join(',')}}`;
 }
 
@@ -34,7 +34,7 @@ function writeItem(item: ArrayItem): string {
 const piece = /"((?:[^"\\]|\\[\s\S])*)"|[{},]|[^{},"]+/gu;
 
 /** Parses an array. @param parse - converts an item that is not NULL */
-export function readArray(text: string, parse: (item: string) => unknown): readonly unknown[] {
+function readArray(text: string, parse: (item: string) => unknown): readonly unknown[] {
   const outer: unknown[] = [];
   const open: unknown[][] = [outer];
   // If the lower bounds are not 1, the text begins with them: `[0:1]={7,8}`.
@@ -100,7 +100,7 @@ function readTime(text: string, iso: string): Date | string {
 type ListParameter = readonly ArrayItem[] & { readonly toJSONText: () => string };
 
 /** A parameter as text, which the server reads as the type that it wants there. */
-export function toPostgres(value: unknown): ArrayItem {
+function toPostgres(value: unknown): ArrayItem {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
@@ -116,7 +116,7 @@ const serializeList = (value: unknown): unknown =>
   Array.isArray(value) ? (value as unknown as ListParameter).toJSONText() : value;
 
 /** For the driver: how columns are read and parameters written. */
-export const postgresTypes: Readonly<Record<string, PostgresType>> = Object.fromEntries(
+const postgresTypes: Readonly<Record<string, PostgresType>> = Object.fromEntries(
   [...types, ...jsonTypes.map(([id, arrayId]) => [id, arrayId, asJson] as const)].flatMap(([id, arrayId, parse]) => {
     const takesLists = parse === asText || parse === asJson;
     const parseList: Parse = (text) => readArray(text, parse);

@@ -1,7 +1,7 @@
 /** Raw mode of the Sql block: the file contains the statements. */
 import { type Engine, type Statement, bindParams, type BoundStatement, type Params, readSql } from './sql-job.ts';
 import type { InputFault, InputField, Inputs } from '../../../graph/contracts/node-type.ts';
-import { literal, refuseInput } from '../http-call.ts';
+import { literal, refuseInput } from '../block-options.ts';
 
 // Classifies statements by their words.
 
@@ -20,7 +20,7 @@ const ofTransactions = new Set([
 ]);
 
 /** Whether a statement only reads, whatever the data. If it is not known to be a read, it counts as a change. */
-export function isRead({ words }: Statement): boolean {
+function isRead({ words }: Statement): boolean {
   if (!readers.has(words[0] ?? '') || words.some((word) => changers.has(word))) return false;
   // Locking rows needs a transaction that may change them.
   return !words.some((word, index) => word === 'FOR' && /^(SHARE|KEY|NO)$/u.test(words[index + 1] ?? ''));
@@ -33,7 +33,7 @@ export function changesRows({ words }: Statement): boolean {
 }
 
 /** Whether it can only run outside of a transaction. */
-export function runsAlone({ words }: Statement, engine: Engine): boolean {
+function runsAlone({ words }: Statement, engine: Engine): boolean {
   const [first = '', second = ''] = words;
   if (first === 'VACUUM') return true;
   if (engine === 'sqlite') return first === 'PRAGMA';
@@ -42,7 +42,7 @@ export function runsAlone({ words }: Statement, engine: Engine): boolean {
 }
 
 /** Why a block must not run a statement, and what to do instead; undefined if it may. */
-export function refusalOf(
+function refusalOf(
   statement: Statement,
   engine: Engine,
 ): { readonly message: string; readonly fix: string } | undefined {

@@ -1,6 +1,6 @@
 /** What the databases of Sql blocks share: the job, its result, and how it fails. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
-import { isPlainObject } from '../../../state/values/values.ts';
+import { isPlainObject } from '../../../state/values/plain-object.ts';
 
 // Splits SQL text into statements: where each ends, what kind it is, and where its placeholders are. Strings, comments and quoted names are
 // skipped.

@@ -2,7 +2,7 @@
 import type { InputFault } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import type { BoundStatement, Engine } from './sql-job.ts';
-import { isPlainObject } from '../../../state/values/values.ts';
+import { isPlainObject } from '../../../state/values/plain-object.ts';
 
 // The table of an Sql block in model mode, as the file describes it.
 

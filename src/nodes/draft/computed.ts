@@ -1,31 +1,7 @@
-/** Runs what a node does before its effect. */
-import { validateStandard } from '../../schema/standard-schema.ts';
-import { NodeFailure, type NodeContext, type StateView } from '../../graph/contracts/node-contract.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+/** Configurations that contain functions of the state: which part of them is hashed, and how they are resolved. */
+import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import type { StandardSchema } from '../../graph/graph.ts';
-
-/** If `prepare` fails, the effect certainly did not happen, and the failure says so (X3), so that the attempt may be retried. */
-export async function beforeEffect<T>(prepare: () => T | Promise<T>): Promise<T> {
-  try {
-    return await prepare();
-  } catch (error) {
-    if (error instanceof NodeFailure && error.applied === 'no') throw error;
-    const { code, data, message } = error as {
-      readonly code?: unknown;
-      readonly data?: unknown;
-      readonly message?: unknown;
-    };
-    throw new NodeFailure(String(message ?? error), {
-      applied: 'no',
-      code: typeof code === 'string' ? code : 'ARGUMENT_INVALID',
-      data,
-      cause: error,
-    });
-  }
-}
-
-// The context of a node whose state's type is known.
 
 /** The context of a node in a graph whose state has type `S`. */
 export type TypedContext<S extends StateView = StateView> = Omit<NodeContext, 'state' | 'input'> & {
@@ -54,8 +30,6 @@ export interface OfState<S extends StateView> {
 /** Any value but a function. */
 export type PlainValue = string | number | boolean | bigint | null | undefined | object;
 
-// Copies a configuration and maps every value in it.
-
 /** Copies arrays and plain objects, and maps everything else; maps keys too if there is a `mapKey`. */
 export function mapLeaves(
   value: unknown,
@@ -67,8 +41,6 @@ export function mapLeaves(
   const entries = Object.entries(value).filter(([, entry]) => entry !== undefined);
   return Object.fromEntries(entries.map(([key, entry]) => [mapKey(key), mapLeaves(entry, map, mapKey)]));
 }
-
-// Configurations that contain functions of the state: which part of them is hashed, and how they are resolved.
 
 /** A configuration, split into data and code. */
 export interface DescribedConfig<Config> {
@@ -99,20 +71,4 @@ export function describeConfig<Config>(options: Config): DescribedConfig<Config>
 /** Replaces every function in a configuration by its result for this state. Functions inside results are not called. */
 export function resolveComputed(config: unknown, state: StateView): unknown {
   return mapLeaves(config, (leaf) => (typeof leaf === 'function' ? (leaf as FromState<unknown>)({ state }) : leaf));
-}
-
-// Validates a value with the Standard Schema that a node's author gave.
-
-/** Returns the validated value, or why it does not fit: one line for each fault. */
-export async function checkValue<Value>(
-  schema: StandardSchema<Value>,
-  raw: unknown,
-): Promise<
-  | { readonly value: Value; readonly reasons?: undefined }
-  | { readonly value?: undefined; readonly reasons: readonly string[] }
-> {
-  const { value, faults } = await validateStandard(schema, raw);
-  return faults === undefined
-    ? { value }
-    : { reasons: faults.map(({ path, message }) => `${path.join('.')}: ${message}`) };
 }

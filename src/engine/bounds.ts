@@ -1,8 +1,8 @@
-/** Every limit of the engine, by name, with its default (E8). Exceeding one is RUN_LIMIT or VALUE_TOO_LARGE. */
+/** Every bound of the engine, by name, with its default (E8). Exceeding one is RUN_LIMIT or VALUE_TOO_LARGE. */
 import { CairnError } from '../errors.ts';
 
-/** The limits of an engine. Units come last in the names. */
-export interface Limits {
+/** The bounds of an engine. Units come last in the names. */
+export interface Bounds {
   /** Encoded values with more bytes than this are stored as blobs. */
   readonly inlineBytes: number;
   /** The most bytes of one encoded value. */
@@ -36,8 +36,8 @@ export interface Limits {
 /** How long a claim holds without renewal, by default. */
 export const defaultLeaseMs = 10_000;
 
-/** The default limits: docs/spec/engine.md, E8. */
-export const defaultLimits: Limits = {
+/** The default bounds: docs/spec/engine.md, E8. */
+export const defaultBounds: Bounds = {
   inlineBytes: 256 * 1024,
   valueBytes: 64 * 1024 * 1024,
   valueDepth: 500,
@@ -54,15 +54,15 @@ export const defaultLimits: Limits = {
   messagePollMs: 500,
 };
 
-/** These limits, with defaults for the others. @throws CONFIG_INVALID an unknown limit, or a value that is not a number (G9) */
-export function limitsOf(overrides: Partial<Limits> = {}): Limits {
+/** These bounds, with defaults for the others. @throws CONFIG_INVALID an unknown bound, or a value that is not a number (G9) */
+export function boundsOf(overrides: Partial<Bounds> = {}): Bounds {
   for (const [name, value] of Object.entries(overrides)) {
-    const reason = !Object.hasOwn(defaultLimits, name)
-      ? `there is no such limit; there are ${Object.keys(defaultLimits).join(', ')}`
+    const reason = !Object.hasOwn(defaultBounds, name)
+      ? `there is no such bound; there are ${Object.keys(defaultBounds).join(', ')}`
       : value >= 0
         ? undefined
-        : 'a limit is a number, 0 or more';
-    if (reason !== undefined) throw new CairnError('CONFIG_INVALID', { path: `limits.${name}`, reason });
+        : 'a bound is a number, 0 or more';
+    if (reason !== undefined) throw new CairnError('CONFIG_INVALID', { path: `bounds.${name}`, reason });
   }
-  return { ...defaultLimits, ...overrides };
+  return { ...defaultBounds, ...overrides };
 }
