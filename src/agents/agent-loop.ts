@@ -1,8 +1,9 @@
 /** The agent loop: ask the model, run the tools it calls, and repeat until it answers. The conversation is rebuilt from recorded steps. */
-import type { ModelMessage, ModelResponse, ToolCallPart, TraceSpan } from '../graph/contracts/contracts.ts';
+import type { ModelMessage, ModelResponse, ToolCallPart } from '../graph/contracts/model-messages.ts';
+import type { TraceSpan } from '../graph/contracts/trace-span.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
-import { cutOffFailure } from '../graph/contracts/node-type.ts';
+import { cutOffFailure } from '../graph/contracts/cut-off.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { boundsOf, ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
 import { readFinal, type FinalForm } from './check-options.ts';
@@ -10,12 +11,22 @@ import { Conversation, type ConversationMark, type HistoryLimit, summarize } fro
 import { createMode } from './modes/modes.ts';
 import { readTurn } from './modes/read-turn.ts';
 import type { FinalAnswer, Mode, ModeName } from './modes/text-modes.ts';
-import type { Observation } from './tools/approval.ts';
+import type { Observation } from './tools/observation.ts';
 import { ServerTools } from './mcp/mcp-tool-box.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
 import { ToolCalls, type CheckedCall } from './tools/tool-calls.ts';
-import type { ToolBox, ToolOffer } from './tools/tool-box.ts';
-import type { SavedConversation, OpeningNote, TurnNote } from './turn-note.ts';
+import { isComposed, type NamedTool, type ToolBox, type ToolOffer } from './tools/tool-box.ts';
+import {
+  separator,
+  type AgentParts,
+  type ChangeNote,
+  type ResultNote,
+  type SavedConversation,
+  type OpeningNote,
+  type TurnNote,
+} from './turn-note.ts';
+import { partsOf, RecordedAgent } from './history/agent-change.ts';
+import { agentChanged, type AgentChange } from '../graph/contracts/agent-change.ts';
 
 // The opening messages of a conversation. What the mode says about tools and answer format is added to the system message.
 
@@ -27,15 +38,15 @@ export interface OpenedConversation {
   readonly guideFrom: number;
 }
 
-export function openWith(messages: readonly ModelMessage[], guide: string | undefined): OpenedConversation {
+function openWith(messages: readonly ModelMessage[], guide: string | undefined): OpenedConversation {
   const first = messages.findIndex(({ role }) => role !== 'system');
   const end = first < 0 ? messages.length : first;
   const [system, ...others] = messages.slice(0, end);
   const rest = messages.slice(end);
   if (guide === undefined) return { head: messages.slice(0, end), rest, guideFrom: 0 };
   if (system?.role !== 'system') return { head: [{ role: 'system', content: guide }], rest, guideFrom: 0 };
-  const guideFrom = system.content.length + 2;
-  return { head: [{ ...system, content: `${system.content}\n\n${guide}` }, ...others], rest, guideFrom };
+  const guideFrom = system.content.length + separator.length;
+  return { head: [{ ...system, content: `${system.content}${separator}${guide}` }, ...others], rest, guideFrom };
 }
 
 export interface LoopOptions {
@@ -51,6 +62,8 @@ export interface LoopOptions {
   readonly loopsMax: number;
   readonly history: HistoryLimit;
   readonly steps: ModelStepOptions;
+  /** What identifies the instructions where a function gives them. Default: their text. */
+  readonly source?: string | undefined;
   /** For whom the agent works; recorded for those who look at the agent. */
   readonly context?: unknown;
   /** Parent span of the model and tool calls in telemetry. Default: the attempt's span. */
@@ -96,11 +109,16 @@ interface CutAnswers {
 
 class AgentLoop {
   readonly #ctx: NodeContext;
+  /** The opening messages as the agent gives them now. */
   readonly #messages: readonly ModelMessage[];
   readonly #options: LoopOptions & { readonly offer: ToolOffer };
+  /** How the conversation stands on record, if anything of it is. */
+  #recorded: RecordedAgent | undefined;
+  /** The opening with which the last call was made, so that it is on record. */
+  #told: OpeningNote | undefined;
   #mode!: Mode;
   #settings!: ModelSettings;
-  #opening!: OpeningNote;
+  #opening!: OpeningNote & { readonly parts: AgentParts };
   readonly #conversation: Conversation;
   readonly #tools: ToolCalls;
   #models: ModelSteps;
@@ -124,6 +142,8 @@ class AgentLoop {
     this.#ctx = ctx;
     this.#messages = messages;
     this.#options = options;
+    this.#models = new ModelSteps(ctx, options.steps, options.span);
+    this.#recorded = recordedAgent(saved, this.#models.notes);
     const { head, rest } = this.#open();
     this.#conversation = new Conversation(head, saved?.messages ?? rest, options.history, saved?.replies);
     this.#tools = new ToolCalls(ctx, {
@@ -132,8 +152,8 @@ class AgentLoop {
       counted: options.steps.counted,
       span: options.span,
       saved: saved?.tools,
+      changed: this.#recorded?.changedTools(this.#opening.parts),
     });
-    this.#models = new ModelSteps(ctx, options.steps, options.span);
     this.#note = saved === undefined ? { opening: this.#opening } : {};
     this.#faulty = saved?.faulty ?? 0;
     this.#repairs = saved?.repairs ?? 0;
@@ -148,13 +168,20 @@ class AgentLoop {
 
   /** The beginning of the conversation, with the tools that are offered now. */
   #open(): OpenedConversation {
-    const { offer, form, mode = 'native', context, settings } = this.#options;
-    this.#mode = createMode(mode, { tools: offer.offered, answer: form?.json });
+    const { offer, form, mode: ownMode = 'native', context, settings, source, box, steps } = this.#options;
+    const composed = composedSources(box);
+    const { offered } = offer;
+    const parts = partsOf({ messages: this.#messages, source, settings, form, mode: ownMode, offered, composed });
+    const isRefusing = steps.onChange === 'refuse';
+    const mode = (isRefusing ? undefined : this.#recorded?.mode) ?? ownMode;
+    this.#mode = createMode(mode, { tools: offered, answer: form?.json });
     this.#settings = { ...settings, ...this.#mode.request };
-    const opened = openWith(this.#messages, this.#mode.guide);
+    // What refuses changes goes on from its own words, so that others are found to differ.
+    const messages = isRefusing ? undefined : this.#recorded?.messagesFor(parts, this.#messages);
+    const opened = openWith(messages ?? this.#messages, this.#mode.guide);
     const { head, rest, guideFrom } = opened;
     const about = { mode, ...(guideFrom > 0 && { guideFrom }), ...(context !== undefined && { context }) };
-    this.#opening = { ...about, messages: [...head, ...rest] };
+    this.#opening = { ...about, messages: [...head, ...rest], parts };
     return opened;
   }
 
@@ -197,26 +224,57 @@ class AgentLoop {
     if (calls.length > 0) {
       await this.#checkOffer();
       await this.#callTools(calls, next);
-    } else if (last === undefined) this.#tellFault(fault, correction);
-    else return this.#take(last);
+    } else if (last === undefined) this.#tellFault(fault, next?.text ?? correction);
+    else if (next?.text === undefined) return this.#take(last);
+    else this.#repair(next.text);
     return undefined;
   }
 
   async #ask(): Promise<ModelResponse> {
     const conversation = this.#conversation;
     const { history, steps } = this.#options;
+    const name = `${steps.name ?? 'model'}-summary`;
     if (history.summary !== undefined && history.summary !== false && conversation.isLong) {
-      const name = `${steps.name ?? 'model'}-summary`;
       this.#summaries ??= new ModelSteps(this.#ctx, { ...steps, name }, this.#options.span);
-      if (await summarize(this.#summaries, this.#settings, conversation, history)) await this.#retire();
+      // What is on record was said to a conversation of another length, where the limits are others now.
+      const isDue = this.#models.isCaughtUp || !this.#summaries.isCaughtUp;
+      if (isDue && (await summarize(this.#summaries, this.#settings, conversation, history))) await this.#retire();
     }
     const { messages, omitted } = conversation.take();
     if (omitted > 0) this.#ctx.emit({ type: 'history-truncated', loop: this.number, left: omitted });
-    const note = omitted > 0 ? { ...this.#note, left: omitted } : this.#note;
+    const changed = this.#tellChange();
+    const note = { ...this.#note, ...(omitted > 0 && { left: omitted }), ...(changed !== undefined && { changed }) };
+    // What was to be said in short is not, under other limits.
+    if (this.#summaries === undefined && this.#models.isCaughtUp)
+      this.#ctx.past.passOver((one) => one.startsWith(`${name} `));
     const atMost = (): Amounts => boundsOf(this.#ctx.models, this.#settings, conversation.tokens(), steps);
     const response = await this.#models.call(this.#settings, messages, { note, atMost });
     conversation.report(response.usage.inputTokens);
     return response;
+  }
+
+  /**
+   * Tells with which call the agent was another for the first time: on record, so a repeated function tells it at the same call.
+   * @returns what to note with the next call, if that is new
+   */
+  #tellChange(): ChangeNote | undefined {
+    const { isCaughtUp } = this.#models;
+    const changed = isCaughtUp ? this.#takeChange() : (this.#models.noteOfUpcoming() as TurnNote | undefined)?.changed;
+    if (changed === undefined) return undefined;
+    const event: AgentChange = { type: agentChanged, call: this.number, changes: changed.changes };
+    this.#ctx.emit(event, { recorded: true, name: agentChanged });
+    return isCaughtUp ? changed : undefined;
+  }
+
+  /** What has changed since the last answer on record, which is taken from here on. */
+  #takeChange(): ChangeNote | undefined {
+    const opening = this.#opening;
+    if (opening === this.#told) return undefined;
+    this.#told = opening;
+    if (this.#note.opening === undefined && this.#recorded !== undefined)
+      return this.#recorded.change(opening, this.#messages);
+    this.#recorded = new RecordedAgent(opening, []);
+    return undefined;
   }
 
   /** Retires everything before a summary from the live state. A repeated function begins here. */
@@ -304,15 +362,34 @@ class AgentLoop {
     const answer = await readFinal(last, this.#options.form);
     if (answer.fault === undefined) return answer;
     if (this.#repairs === repairsMax) throw misfit(answer.fault, last);
-    this.#repairs += 1;
-    this.#say(`The answer does not fit: ${answer.fault}\nAnswer again, with nothing but what fits.`);
+    this.#repair(`The answer does not fit: ${answer.fault}\nAnswer again, with nothing but what fits.`);
     return undefined;
+  }
+
+  #repair(correction: string): void {
+    this.#repairs += 1;
+    this.#say(correction);
   }
 
   #say(text: string): void {
     this.#conversation.add({ role: 'user', content: text });
     this.#note = { text };
   }
+}
+
+/** How the conversation stands on record; undefined if it has no answer yet. */
+function recordedAgent(saved: SavedConversation | undefined, notes: readonly unknown[]): RecordedAgent | undefined {
+  const opening = saved?.opening ?? (notes[0] as TurnNote | undefined)?.opening;
+  return opening && new RecordedAgent(opening, notes);
+}
+
+function composedSources(box: ToolBox): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    box.names.flatMap((name) => {
+      const { definition } = box.find(name) as NamedTool;
+      return isComposed(definition) ? [[name, String(definition.run)]] : [];
+    }),
+  );
 }
 
 /**
@@ -325,19 +402,21 @@ async function callSideBySide(
   next: TurnNote | undefined,
 ): Promise<{ readonly results: readonly Observation[]; readonly isAllFaulty: boolean }> {
   const checked = await Promise.all(calls.map((call) => tools.check(call)));
-  const made = calls.map((call, index) => {
-    const own = checked[index] as CheckedCall;
-    if (own.fault !== undefined) return Promise.resolve(own.fault);
+  const recordedOf = (index: number): ResultNote | undefined => {
     const recorded = next?.results?.[index];
-    return tools.make(call, own, recorded?.call === call.id ? recorded : undefined);
-  });
+    return recorded?.call === calls[index]?.id ? recorded : undefined;
+  };
+  const made = calls.map((call, index) => tools.make(call, checked[index] as CheckedCall, recordedOf(index)));
   const settled = await Promise.allSettled(made);
   const failed = settled.filter((one) => one.status === 'rejected');
   // Throw our own error first: it says that the attempt is over, and must not be hidden by a tool's failure.
   const first = failed.find(({ reason }) => CairnError.is(reason)) ?? failed[0];
   if (first !== undefined) throw first.reason;
   const results = settled.map((one) => (one as PromiseFulfilledResult<Observation>).value);
-  return { results, isAllFaulty: checked.every(({ fault }) => fault !== undefined) };
+  // What was made once was no fault, whatever its tool takes now.
+  const isFaulty = ({ fault }: CheckedCall, index: number): boolean =>
+    fault !== undefined && recordedOf(index)?.from === undefined;
+  return { results, isAllFaulty: checked.every(isFaulty) };
 }
 
 function lost(count: number, last: readonly unknown[]): NodeFailure {

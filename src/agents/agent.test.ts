@@ -218,7 +218,7 @@ test('A4 another agent is a tool: its run is a child run, and its answer the res
   ]);
 });
 
-test('A3 a prompt that changed under a paused agent is told before anything is paid; a fork makes the call anew', async () => {
+test('A3 a prompt that changed under a paused agent that refuses changes is told before anything is paid; a fork makes the call anew', async () => {
   const ask = tool({
     description: 'Asks.',
     input: { type: 'object' },
@@ -228,7 +228,7 @@ test('A3 a prompt that changed under a paused agent is told before anything is p
   const script: Script = (_, index) => (index % 2 === 0 ? { calls: [{ tool: 'ask' }] } : 'Done.');
   const { bench, models, graph } = agentKit(script, { tools: { ask } });
   const paused = await runToRest(bench.engine, graph, {}, 'r');
-  const other = agentKit(script, { tools: { ask }, prompt: 'Go on.' }).graph;
+  const other = agentKit(script, { tools: { ask }, prompt: 'Go on.', onChange: 'refuse' }).graph;
   const changed = await resumeToRest(afterCrash(bench), 'r', other).catch((error: unknown) => error);
   expect(changed).toMatchObject({ error: { cause: { code: 'AGENT_DIVERGED' } } });
   expect(models.requests).toHaveLength(1);

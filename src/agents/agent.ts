@@ -1,14 +1,14 @@
 /** The agent node: a model with instructions and tools, as one node of any graph. */
-import { isPlainObject } from '../state/values/values.ts';
+import { isPlainObject } from '../state/values/plain-object.ts';
 import { CairnError } from '../errors.ts';
-import type { ModelMessage } from '../graph/contracts/contracts.ts';
+import type { ModelMessage } from '../graph/contracts/model-messages.ts';
 import {
   type StateView,
   outcome,
   type NodeContext,
   type NodeImplementation,
 } from '../graph/contracts/node-contract.ts';
-import { type Computed, describeConfig, type OfState } from '../nodes/draft/node-parts.ts';
+import { type Computed, describeConfig, type OfState } from '../nodes/draft/computed.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import type { OnBudget } from '../graph/graph.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
@@ -22,7 +22,9 @@ import { traceAgent } from '../model-calls/gen-ai-spans.ts';
 import { finalForm, checkAgentOptions, type AgentOptions } from './check-options.ts';
 import type { HistoryLimit } from './history/conversation.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
+import { encodeValue } from '../state/values/encode.ts';
 import type { ModelSettings, ModelStepOptions } from './model/model-step.ts';
+import type { OnChange } from './model/call-record.ts';
 import { modeNames } from './modes/modes.ts';
 import type { ModeName } from './modes/text-modes.ts';
 
@@ -40,7 +42,7 @@ const fieldsOfParts: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What is wrong with messages, as the end of a sentence; undefined if nothing is. */
-export function messagesFault(messages: unknown): string | undefined {
+function messagesFault(messages: unknown): string | undefined {
   if (messages instanceof Promise) return kindOf(messages);
   if (!Array.isArray(messages)) return `${kindOf(messages)}, not a text or messages`;
   for (const [index, message] of messages.entries()) {
@@ -51,7 +53,7 @@ export function messagesFault(messages: unknown): string | undefined {
 }
 
 /** What a function of the configuration gave, in words. */
-export function kindOf(value: unknown): string {
+function kindOf(value: unknown): string {
   if (value instanceof Promise) return 'a promise, where functions of the configuration answer at once';
   return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
 }
@@ -104,6 +106,19 @@ export function openingOf(
   const system: readonly ModelMessage[] =
     systemText === undefined || systemText === '' ? [] : [{ role: 'system', content: systemText }];
   return [...system, ...(typeof content === 'string' ? [{ role: 'user', content } as const] : content)];
+}
+
+/**
+ * What identifies instructions that a function gives: what its node declares of it, else its source. What a closure captured, or a date,
+ * makes no others of them.
+ */
+function sourceOf(
+  instructions: unknown,
+  { version, uses }: { readonly version?: string; readonly uses?: unknown },
+): string | undefined {
+  if (typeof instructions !== 'function') return undefined;
+  if (version === undefined && uses === undefined) return String(instructions);
+  return `${version ?? ''} ${encodeValue(uses ?? null)}`;
 }
 
 /** The models that a node asks, the first one first. @throws CONFIG_INVALID it is no name, or its function gave none */
@@ -161,9 +176,15 @@ export interface AgentConfig<
   readonly allow?: readonly string[] | true;
   /** Limits how much of a long conversation the model is sent. */
   readonly history?: HistoryLimit;
+  /**
+   * What becomes of a visit that began with other code: other instructions, tools, settings. Default `continue`: what is on record stands,
+   * the next call is made with the agent as it is now, and the history says what has changed. `refuse`: the node fails with AGENT_DIVERGED
+   * until it is put back.
+   */
+  readonly onChange?: OnChange;
   readonly settings?: Omit<ModelSettings, 'model' | 'tools' | 'schema'>;
   /** Retries and timeouts of model calls. */
-  readonly calls?: Omit<ModelStepOptions, 'name' | 'fallbacks' | 'counted'>;
+  readonly calls?: Omit<ModelStepOptions, 'name' | 'fallbacks' | 'counted' | 'onChange'>;
   /**
    * What one visit may spend: `inputTokens`, `outputTokens`, `tokens` (the sum of both), `cost`, `seconds` (duration of its own model and
    * tool calls).
@@ -201,6 +222,7 @@ const configKeys = [
   'maxLoops',
   'allow',
   'history',
+  'onChange',
   'settings',
   'calls',
   'budget',
@@ -231,7 +253,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   refuseUnknownKeys('agent', config, configKeys);
   check(config);
   const { model, tools = {}, files, servers = [], output, mode = 'native', maxLoops = defaultLoops } = config;
-  const { allow = [], calls = {} } = config;
+  const { allow = [], calls = {}, onChange = 'continue' } = config;
   const box = createToolBox({ ...(files !== undefined && fileTools(files)), ...tools });
   checkServers(servers, box.names);
   checkAllow(allow, box.names);
@@ -256,7 +278,8 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
         mode,
         loopsMax: maxLoops,
         history: own.history,
-        steps: { ...calls, fallbacks, counted },
+        steps: { ...calls, fallbacks, counted, onChange },
+        source: sourceOf(instructions, options),
         context: typeof own.context === 'function' ? own.context(ctx) : own.context,
         span,
       }),
@@ -294,11 +317,10 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
 }
 
 /** The tools of a server are not known yet. */
-const classOfServer = ({ config: { server, allow } }: McpTools): ToolClass => ({
-  name: `${server}__*`,
-  effect: 'external',
-  asks: allow !== true && allow.length === 0,
-});
+const classOfServer = ({ config: { server, allow } }: McpTools): ToolClass => {
+  const isAllowed = allow === true || allow.length > 0;
+  return { name: `${server}__*`, effect: 'external', asks: !isAllowed, isAllowed };
+};
 
 function check(config: { readonly model: unknown } & AgentOptions): void {
   if (typeof config.model !== 'function') checkModels('agent', config.model);

@@ -4,7 +4,7 @@
  */
 import { CairnError } from '../errors.ts';
 import { isPlainObject } from '../graph/canonical.ts';
-import { reasoningEfforts } from '../graph/contracts/contracts.ts';
+import { reasoningEfforts } from '../graph/contracts/model-messages.ts';
 import { checkRetry } from '../graph/validate/validate-nodes.ts';
 import {
   checkFields,
@@ -18,7 +18,8 @@ import {
 import { historyFault } from './history/conversation.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { readAnswer, checkAgainst, jsonSchemaOf, type AnySchema, type Checked } from '../schema/standard-schema.ts';
-import { encodeValue } from '../state/values/codec.ts';
+import { encodeValue } from '../state/values/encode.ts';
+import type { OnChange } from './model/call-record.ts';
 import type { FinalAnswer } from './modes/text-modes.ts';
 
 /** Options that agents and nodes of one answer share. */
@@ -38,9 +39,13 @@ export interface AgentOptions extends AskingOptions {
   readonly files?: unknown;
   readonly allow?: unknown;
   readonly history?: unknown;
+  readonly onChange?: unknown;
   readonly description?: unknown;
   readonly callsMax?: unknown;
 }
+
+/** What may become of a conversation whose code has changed. */
+export const onChanges: readonly [OnChange, ...OnChange[]] = ['continue', 'refuse'];
 
 const settingNames = ['temperature', 'tokensMax', 'reasoning', 'provider'];
 const callNames = ['retry', 'timeoutMs', 'idempotent'];
@@ -48,7 +53,7 @@ const answerCallNames = [...callNames, 'fallbacks', 'counted'];
 
 /** @throws CONFIG_INVALID names every fault of an agent's options */
 export function checkAgentOptions(config: AgentOptions, modes: readonly string[]): void {
-  const { mode, maxLoops, tools, servers, files, allow, history, settings, description, callsMax } = config;
+  const { mode, maxLoops, tools, servers, files, allow, history, onChange, settings, description, callsMax } = config;
   refuseFaults('agent', (report) => {
     checkOneOf(report, 'G9', '', 'mode', mode, modes);
     checkRange(report, '', 'maxLoops', maxLoops, { min: 1 });
@@ -64,6 +69,7 @@ export function checkAgentOptions(config: AgentOptions, modes: readonly string[]
       (value) => value === true || isTexts(value),
       'give a list of names, or true for all',
     );
+    checkOneOf(report, 'A3', '', 'onChange', onChange, onChanges);
     checkThat(report, 'history', history, isRecord, 'give an object of limits');
     const fault = isRecord(history) ? historyFault(history) : undefined;
     if (fault !== undefined) report.error('A8', '', fault, '');

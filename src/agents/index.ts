@@ -3,7 +3,7 @@ export { agent, type AgentConfig, type CallContext, type Opening, type Prompt } 
 export {
   tool,
   type AgentTool,
-  type Approval,
+  type ApprovalPolicy,
   type ComposedTool,
   type FunctionTool,
   type NodeTool,
@@ -27,7 +27,7 @@ export type { ModeName } from './modes/text-modes.ts';
 export { embedTexts, rerankDocuments, type EmbedOptions, type VectorStepOptions } from './model/vector-steps.ts';
 export { askPerson } from './people/ask-person.ts';
 export { stageAgent } from './stage/stage-agent.ts';
-export type { StageAgent, StageAgentRequest, StageTool, ToolHooks } from '../graph/contracts/node-type.ts';
+export type { StageAgent, StageAgentRequest, StageTool, ToolHooks } from '../graph/contracts/stage-agent.ts';
 export { agentStateOf, readAgentState, type AgentState, type AgentVisit } from './view/agent-state.ts';
 export type { AgentCall, AgentLoopState } from './view/agent-loop-state.ts';
 export { localFiles, type LocalFilesOptions } from './files/local-files.ts';

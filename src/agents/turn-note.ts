@@ -1,8 +1,14 @@
 /** The note recorded with each model call: what was sent to the model before it, as far as no other record of the node contains it. */
-import type { ModelMessage } from '../graph/contracts/contracts.ts';
+import type { ModelMessage } from '../graph/contracts/model-messages.ts';
 import type { FileRef } from '../graph/file-ref.ts';
 import type { WrittenFile } from '../ports/file-store.ts';
 import type { ModeName } from './modes/text-modes.ts';
+
+/** The parts of an agent by their names, each as a short hash: enough to tell which of them is another now. */
+export type AgentParts = Readonly<Record<string, string>>;
+
+/** Between the instructions in the first system message and what the mode adds to them. */
+export const separator = '\n\n';
 
 /** How a conversation began, or where it goes on after a summary. */
 export interface OpeningNote {
@@ -11,6 +17,18 @@ export interface OpeningNote {
   /** Index in the first system message at which the mode's part about tools and answer format begins. */
   readonly guideFrom?: number;
   readonly context?: unknown;
+  /** What the agent was made of. Absent in older records. */
+  readonly parts?: AgentParts;
+}
+
+/** What a call was the first to be made with, since the agent had changed. */
+export interface ChangeNote {
+  /** In words: `instructions`, `tool refund`. */
+  readonly changes: readonly string[];
+  /** What the agent was made of then. */
+  readonly parts: AgentParts;
+  /** The system messages from there on, and where the mode's part of them begins, if they are others. */
+  readonly opening?: Pick<OpeningNote, 'messages' | 'guideFrom'>;
 }
 
 /** The result of a call: either here, or in the record named `from`. */
@@ -37,6 +55,7 @@ export interface ResultNote {
 
 export interface TurnNote {
   readonly opening?: OpeningNote;
+  readonly changed?: ChangeNote;
   readonly results?: readonly ResultNote[];
   /** What the loop itself sent to the model: why its answer could not be used. */
   readonly text?: string;

@@ -31,14 +31,15 @@ class Mailing {
     this.model = scriptedSdkModel(script);
   }
 
-  graph(inputSchema: z.ZodType, needsApproval = false): Graph {
+  /** @param inputSchema - of the mail; undefined: there is no such tool */
+  graph(inputSchema: z.ZodType | undefined, needsApproval = false): Graph {
     const run = async (ctx: NodeContext): Promise<string> => {
       const d = durable(ctx, { name: 'support' });
       const execute = (args: unknown): string => `sent ${this.sent.push(args)}`;
       const asks = (_: unknown, options: object): unknown => contextOf(options)?.ask({ prompt: 'Which?' });
       const tools = d.tools(
         {
-          send: tool({ inputSchema, needsApproval, execute }),
+          ...(inputSchema !== undefined && { send: tool({ inputSchema, needsApproval, execute }) }),
           ask: tool({ inputSchema: z.object({}), execute: asks }),
         },
         { ask: { composed: true } },
@@ -124,4 +125,38 @@ test('A6.1 U8 what a person approves is what runs, though the schema makes other
   const shown: unknown = waits[0]?.metadata;
   expect(await own.goOn(graph, 'approve')).toEqual(['completed', undefined, { a: 'Done.' }, 2]);
   expect(own.sent.map((args) => ({ tool: 'send', args }))).toEqual([shown]);
+});
+
+const stricter = z.object({ to: z.string(), subject: z.string() });
+const fitting = z.object({ to: z.string() });
+
+test.each([
+  ['did not fit', stricter],
+  ['was gone', undefined],
+] as const)(
+  'A3 A4 a call that was refused because its tool %s stays refused, though a deploy takes that back',
+  async (_, before) => {
+    for (const needsApproval of [false, true]) {
+      const own = new Mailing(earlierAnswer);
+      expect((await runToRest(own.bench.engine, own.graph(before), {}, 'r')).status).toBe('paused');
+      const refusal = JSON.stringify(own.model.requests.at(-1)?.prompt.at(-1));
+      expect(await own.goOn(own.graph(fitting, needsApproval), 'this')).toEqual([
+        'completed',
+        undefined,
+        { a: 'Done.' },
+        3,
+      ]);
+      expect(own.sent).toEqual([]);
+      expect(JSON.stringify(own.model.requests.at(-1)?.prompt)).toContain(refusal);
+    }
+  },
+);
+
+test('A3 A4 a call of a tool that was gone when its question was asked stays refused, though the tool comes back', async () => {
+  const own = new Mailing(earlierAnswer);
+  const { waits } = await runToRest(own.bench.engine, own.graph(fitting, true), {}, 'r');
+  expect(waits.map(({ metadata }) => metadata)).toMatchObject([{ tool: 'send' }]);
+  expect((await resumeToRest(own.bench.engine, 'r', own.graph(undefined))).status).toBe('paused');
+  expect(await own.goOn(own.graph(fitting, true), 'this')).toEqual(['completed', undefined, { a: 'Done.' }, 3]);
+  expect(own.sent).toEqual([]);
 });

@@ -1,5 +1,5 @@
 /** Makes a model whose calls are recorded as steps. To the SDK it is an ordinary model. */
-import type { AssistantPart, ModelDelta, ModelDeltaEvent } from '../graph/contracts/contracts.ts';
+import type { AssistantPart, ModelDelta, ModelDeltaEvent } from '../graph/contracts/model-messages.ts';
 import { MaskedPieces } from '../model-calls/model-access.ts';
 import { beginChat, endChat, endFailed, type SpanSource } from '../model-calls/gen-ai-spans.ts';
 import {
@@ -16,7 +16,9 @@ import {
   resultOf,
   type SdkStreamResult,
 } from './recorded-calls.ts';
-import { isNamed, PartQueue, callFailure } from './named-model.ts';
+import { isNamed } from './named-model.ts';
+import { PartQueue } from './part-queue.ts';
+import { callFailure } from './provider-error.ts';
 import {
   type Attempt,
   InterruptedCall,
@@ -29,7 +31,7 @@ import {
 // The telemetry span of a model call made by the SDK. It has the form that the model port uses for its own calls (E10.5).
 
 /** Makes a call inside a span. */
-export async function traceCall(
+async function traceCall(
   source: SpanSource,
   model: SdkModel,
   { prompt, temperature, maxOutputTokens, responseFormat }: SdkCallOptions,
@@ -75,7 +77,7 @@ type Spoken = { -readonly [Key in keyof SpokenContent]: SpokenContent[Key] };
 type SpokenContent = Extract<SdkContent, { readonly type: 'text' }>;
 
 /** The answer so far. */
-export class StreamedAnswer {
+class StreamedAnswer {
   readonly #content: SdkContent[] = [];
   readonly #open = new Map<string, Spoken>();
   #warnings: SdkResult['warnings'] = [];

@@ -7,28 +7,38 @@ import {
   asksBefore,
   isApprovalRequested,
   questionName,
+  recordedDecision,
   refusedText,
-  lastOf,
 } from '../agents/tools/approval.ts';
+import { lastOf } from '../agents/tools/observation.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
-import { isStandardSchema, jsonSchemaOf, type AnySchema } from '../schema/standard-schema.ts';
-import { type ToolCallContext, type Approval, type FunctionTool, callContext } from '../agents/tools/tool-box.ts';
+import { checkAgainst, isStandardSchema, jsonSchemaOf, type AnySchema } from '../schema/standard-schema.ts';
+import { ToolRecords, type Begun } from '../agents/tools/tool-records.ts';
+import { importPeer } from '../optional-peers.ts';
+import { type ToolCallContext, type ApprovalPolicy, type FunctionTool, callContext } from '../agents/tools/tool-box.ts';
 import type { NodeContext, Question, StepContext } from '../graph/contracts/node-contract.ts';
 import { checkToolOptions } from '../agents/tools/check-tool.ts';
 import { traceTool } from '../model-calls/gen-ai-spans.ts';
 import { toolCallKey } from '../model-calls/model-access.ts';
 import { scopeContext, isOfTool } from '../agents/tools/tool-calls.ts';
 import { readableThrown } from '../errors.ts';
-import { encodeValue } from '../state/values/codec.ts';
-import { nestingFault } from '../state/values/values.ts';
-import { type RequestedToolCall, type RequestedCalls, plainCopy, type SdkToolOptions } from './recorded-calls.ts';
-import type { Attempt } from './model-calls.ts';
+import { encodeValue } from '../state/values/encode.ts';
+import { nestingFault } from '../state/values/nesting.ts';
+import {
+  type RefusedCall,
+  type RequestedToolCall,
+  type RequestedCalls,
+  plainCopy,
+  type SdkToolOptions,
+} from './recorded-calls.ts';
+import { goneTool, type Attempt } from './model-calls.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 // Describes a tool of the SDK in a question to a person. The tool's schema may have any form that the SDK accepts.
 
 type Validated =
-  { readonly success: true; readonly value: unknown } | { readonly success: false; readonly error: Error };
+  | { readonly success: true; readonly value: unknown }
+  | { readonly success: false; readonly error: Error };
 
 /** The result of the SDK's `jsonSchema` and `zodSchema`. */
 interface SdkSchema {
@@ -38,7 +48,8 @@ interface SdkSchema {
 
 export async function toolToApprove(name: string, { inputSchema: source }: Tool): Promise<ToolToApprove> {
   const schema = (typeof source === 'function' && !isStandardSchema(source) ? source() : source) as
-    AnySchema | SdkSchema;
+    | AnySchema
+    | SdkSchema;
   if (isStandardSchema(schema))
     return { name, definition: { input: schema }, inputSchema: jsonSchemaOf(schema, 'input', `tool ${name}: input`) };
   const { validate, jsonSchema } = schema as SdkSchema;
@@ -61,7 +72,7 @@ interface NotedCall {
 
 const noted = new WeakMap<object, NotedCall>();
 
-export function noteToolCall(options: object, call: NotedCall): void {
+function noteToolCall(options: object, call: NotedCall): void {
   noted.set(options, call);
 }
 
@@ -90,7 +101,7 @@ export interface ToolOptions extends Pick<FunctionTool, 'effect' | 'idempotent' 
    */
   readonly composed?: boolean;
   /** When to ask a person before a call. Default: the tool's `needsApproval` decides. */
-  readonly approval?: Approval<unknown>;
+  readonly approval?: ApprovalPolicy<unknown>;
   /** Whom to ask: `staff` (default), or the `user` whose request the run is. */
   readonly audience?: Question['audience'];
 }
@@ -106,6 +117,13 @@ const optionNames = Object.keys({
   reconcile: true,
 } satisfies Record<keyof ToolOptions, true>);
 
+/** An error that the SDK tells the model in these words, without the name of a class before them. */
+class RefusedCallError extends Error {
+  override toString(): string {
+    return this.message;
+  }
+}
+
 type Execute = (input: unknown, options: SdkToolOptions) => unknown;
 
 interface ToolCall {
@@ -114,17 +132,26 @@ interface ToolCall {
   readonly how: ToolOptions;
   readonly input: unknown;
   readonly options: SdkToolOptions;
+  /** Whether the tool is there for what is on record of it alone. */
+  readonly isGone: boolean;
+}
+
+/** The part of the AI SDK that reads schemas of any form. */
+interface AiSdk {
+  asSchema(schema: unknown): SdkSchema;
 }
 
 export class DurableTools {
   readonly #attempt: Attempt;
   readonly #name: string;
   readonly #requested: RequestedCalls;
+  readonly #records: ToolRecords;
 
   constructor(attempt: Attempt, name: string, requested: RequestedCalls) {
     this.#attempt = attempt;
     this.#name = name;
     this.#requested = requested;
+    this.#records = new ToolRecords(attempt.ctx, `${name} `);
   }
 
   wrap<Tools extends ToolSet>(tools: Tools, how: { readonly [Name in keyof Tools]?: ToolOptions }): Tools {
@@ -138,14 +165,71 @@ export class DurableTools {
       name,
       this.#wrap(name, tool as Tool, how[name] ?? {}),
     ]);
-    return Object.fromEntries(wrapped) as Tools;
+    const gone = [...this.#records.tools()].filter((name) => !Object.hasOwn(tools, name));
+    return Object.fromEntries([...wrapped, ...gone.map((name) => [name, this.#goneTool(name)])]) as Tools;
   }
 
   #wrap(name: string, tool: Tool, how: ToolOptions): Tool {
     // A tool without a function is run by the provider, or outside of this process.
     if (typeof tool.execute !== 'function') return tool;
-    const execute: Execute = (input, options) => this.#call({ name, tool, how, input, options });
-    return { ...tool, needsApproval: false, execute };
+    const execute: Execute = (input, options) => this.#call({ name, tool, how, input, options, isGone: false });
+    const inputSchema = this.#records.tools().has(name) ? this.#takingBegun(name, tool.inputSchema) : tool.inputSchema;
+    return { ...tool, inputSchema, needsApproval: false, execute } as Tool;
+  }
+
+  /** Stands in for a tool of which calls are on record, so that the SDK hands them over. Models are not offered it. */
+  #goneTool(name: string): Tool {
+    const any = async (value: unknown): Promise<Validated> => Promise.resolve({ success: true, value });
+    const inputSchema = sdkSchema({ type: 'object' }, any);
+    const tool = { description: goneTool, inputSchema } as unknown as Tool;
+    const execute: Execute = (input, options) => this.#call({ name, tool, how: {}, input, options, isGone: true });
+    return { ...tool, execute };
+  }
+
+  /** The same schema, but for calls that have begun: they are handed over whatever they are, since what happened does not depend on it. */
+  #takingBegun(name: string, source: unknown): object {
+    const read = importPeer<AiSdk>('ai').then((sdk) => sdk.asSchema(source));
+    return sdkSchema(
+      read.then(({ jsonSchema }) => jsonSchema),
+      async (value) => {
+        const { validate } = await read;
+        const checked: Validated = validate === undefined ? { success: true, value } : await validate(value);
+        const hasBegun = (): boolean =>
+          this.#records.isAnyBegun(`${this.#name} ${toolCallKey(name, plainCopy(value))}`);
+        return checked.success || !hasBegun() ? checked : { success: true, value };
+      },
+    );
+  }
+
+  /** Whether a call is on record, and not only a question about it. */
+  hasBegun(key: string): boolean {
+    return this.#records.beganAs(key) !== undefined;
+  }
+
+  /** A call that the SDK refused by itself: what is on record of it is not called any more, and a question about it is closed. */
+  settle(name: string, call: RequestedToolCall, refused: RefusedCall): void {
+    const key = this.keyOf(name, call.input, call);
+    this.#setAside(key);
+    this.#requested.refuse(key, refused);
+  }
+
+  #setAside(key: string): void {
+    if (this.#records.beganAs(key) === undefined) this.#records.closeApproval(key);
+    else this.#records.pass(key);
+  }
+
+  /** What a model was told of a call that is not made, if that is on record: the call is not made now either. */
+  recordedRefusal(key: string): RefusedCall | undefined {
+    const refused = this.#requested.recordedRefusal(key);
+    if (refused !== undefined) this.#setAside(key);
+    return refused;
+  }
+
+  /** Ends a call that is not made, since its tool is gone. */
+  #refuse(key: string, name: string): never {
+    const reason = goneText(name);
+    this.#requested.refuse(key, { reason });
+    throw new RefusedCallError(reason);
   }
 
   async #call(call: ToolCall): Promise<unknown> {
@@ -157,16 +241,66 @@ export class DurableTools {
     const nesting = nestingFault(call.input);
     if (nesting !== undefined) throw new Error(`the arguments of ${name} cannot be used: ${nesting}`);
     const key = this.keyOf(name, call.input, requested);
+    const recorded = this.recordedRefusal(key);
+    if (recorded !== undefined) throw new RefusedCallError(recorded.reason);
     const refusal = this.#requested.refusalOf(options.toolCallId);
     if (refusal !== undefined && !wasBegun(attempt.ctx, key)) throw new Error(refusal);
     return attempt.during(async () => {
       try {
-        return await this.#perform(key, { ...call, input: await this.#approved(key, call, requested) });
+        return await this.#make(key, call, requested);
       } catch (thrown) {
         const error = readableThrown(thrown);
         throw isOfTool(error, attempt.ctx) ? error : attempt.end(error);
       }
     });
+  }
+
+  /** Makes a call, unless what is on record of it says how it ended. */
+  async #make(key: string, call: ToolCall, requested: RequestedToolCall): Promise<unknown> {
+    const records = this.#records;
+    const begun = records.beganAs(key);
+    if (begun === undefined) {
+      if (!call.isGone) return this.#perform(key, { ...call, input: await this.#approved(key, call, requested) });
+      records.closeApproval(key);
+      return this.#refuse(key, call.name);
+    }
+    if (!(await this.#fits(key, begun, call, requested))) return this.#endWithout(key, begun, call, requested);
+    const args = plainCopy(call.input);
+    const decision = recordedDecision(this.#attempt.ctx, { key, input: requested.input ?? args, args });
+    records.passApproval(key);
+    const isOther = decision.kind === 'approved' && !isDeepStrictEqual(decision.args, args);
+    return this.#perform(key, isOther ? { ...call, input: decision.args } : call);
+  }
+
+  /** Whether a call that began like this goes on with its tool as it is now. */
+  async #fits(
+    key: string,
+    begun: Begun,
+    { name, tool, how, isGone }: ToolCall,
+    { input }: RequestedToolCall,
+  ): Promise<boolean> {
+    if (isGone || (begun === 'parts') !== (how.composed === true) || begun === 'child') return false;
+    if (this.#records.stepOf(key)?.status === 'done') return true;
+    const { definition } = await toolToApprove(name, tool);
+    return (await checkAgainst(definition.input, input, 'arguments')).fault === undefined;
+  }
+
+  /** Ends a call that began with a tool which is gone or another now: as it ended on record, else as far as anybody knows. */
+  async #endWithout(key: string, begun: Begun, call: ToolCall, requested: RequestedToolCall): Promise<unknown> {
+    const { name } = call;
+    const records = this.#records;
+    records.passApproval(key);
+    if (begun === 'step') return records.endOfStep(key, name, requested.input);
+    const inner = records.innerEffects(key);
+    for (const { name: step, status } of inner)
+      if (status === 'started')
+        await records.endOfStep(step, name, requested.input).catch((error: unknown) => {
+          if (!isOfTool(error, this.#attempt.ctx)) throw error;
+        });
+    records.abandon(key);
+    if (inner.length === 0 && !call.isGone) return this.#perform(key, call);
+    if (inner.length === 0) return this.#refuse(key, name);
+    throw new Error(unknownText(name));
   }
 
   /**
@@ -228,6 +362,18 @@ export class DurableTools {
     );
   }
 }
+
+/** A schema as the SDK's `jsonSchema` makes it. */
+function sdkSchema(
+  json: JsonSchema | PromiseLike<JsonSchema>,
+  validate: (value: unknown) => Promise<Validated>,
+): object {
+  return { [Symbol.for('vercel.ai.schema')]: true, jsonSchema: json, validate };
+}
+
+const goneText = (name: string): string => `there is no tool ${name} any more`;
+const unknownText = (name: string): string =>
+  `${name} had begun, and the tool has changed since. It is not known whether it took effect.`;
 
 /** Whether a call is on record, or a question about it: an older version made as many calls of an answer as it requested. */
 export function wasBegun({ past }: Pick<NodeContext, 'past'>, key: string): boolean {

@@ -12,20 +12,16 @@ import type {
   ToolCallRepairFunction,
 } from 'ai';
 import { askApproval, refusedText } from '../agents/tools/approval.ts';
+import type { OnChange } from '../agents/model/call-record.ts';
+import { onChanges } from '../agents/check-options.ts';
 import { CairnError } from '../errors.ts';
 import { toolToApprove, wasBegun, DurableTools, type ToolOptions } from './durable-tools.ts';
-import {
-  type RequestedToolCall,
-  RequestedCalls,
-  plainCopy,
-  type SdkModel,
-  type SdkToolCall,
-} from './recorded-calls.ts';
+import { RequestedCalls, plainCopy, type SdkModel, type SdkToolCall } from './recorded-calls.ts';
 import { Attempt, ModelCalls, modelOptionNames, type ModelOptions } from './model-calls.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
-import { hashParts, hashText } from '../state/values/values.ts';
+import { hashParts, hashText } from '../state/values/canonical-text.ts';
 import { importPeer } from '../optional-peers.ts';
-import { encodeValue } from '../state/values/codec.ts';
+import { encodeValue } from '../state/values/encode.ts';
 import { durableModel } from './durable-model.ts';
 import { namedModel } from './named-model.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
@@ -38,12 +34,12 @@ type Decide<Tools extends ToolSet> = Extract<Configuration<Tools>, (...args: nev
 type ApprovalInput = Parameters<Decide<ToolSet>>[0];
 type Status = Awaited<ReturnType<Decide<ToolSet>>>;
 
-/** @param keyOf - key of the call, so that after a restart the question is recognised as the same */
-export function askingApproval(
+/** @param calls - know the key of a call, so that after a restart the question is recognised as the same, and whether it has begun */
+function askingApproval(
   config: Configuration<ToolSet>,
   attempt: Attempt,
   requested: RequestedCalls,
-  keyOf: (name: string, checked: unknown, call: RequestedToolCall) => string,
+  calls: Pick<DurableTools, 'keyOf' | 'hasBegun' | 'recordedRefusal'>,
 ): Decide<ToolSet> {
   return async (approval) => {
     const { toolCall, tools = {} } = approval;
@@ -51,8 +47,14 @@ export function askingApproval(
     const input: unknown = toolCall.input;
     const refusal = requested.refusalOf(toolCallId);
     const call = requested.callOf(toolCallId);
-    if (refusal !== undefined && !wasBegun(attempt.ctx, keyOf(name, input, call ?? { ordinal: 1, input })))
-      return { type: 'denied', reason: refusal };
+    const key = calls.keyOf(name, input, call ?? { ordinal: 1, input });
+    if (refusal !== undefined && !wasBegun(attempt.ctx, key)) return { type: 'denied', reason: refusal };
+    const recorded = calls.recordedRefusal(key);
+    if (recorded?.isDenied === true) return { type: 'denied', reason: recorded.reason };
+    // The call itself fails with what is on record of it.
+    if (recorded !== undefined) return 'approved';
+    // What was begun was let pass, whatever the configuration says now.
+    if (calls.hasBegun(key)) return 'approved';
     const status = await statusOf(config, approval);
     // The configuration has no entry for this tool, so the tool itself decides when it is called.
     if (status === undefined) return 'not-applicable';
@@ -63,7 +65,7 @@ export function askingApproval(
     try {
       const decision = await attempt.during(async () => {
         const about = { ...(await toolToApprove(name, tools[name] as Tool)), audience: 'user' } as const;
-        return askApproval(attempt.ctx, about, { key: keyOf(name, args, call), input: args, args });
+        return askApproval(attempt.ctx, about, { key, input: args, args });
       });
       if (decision.kind === 'refused') return { type: 'denied', reason: refusedText(name, decision.reason) };
       if (decision.args === args) return 'approved';
@@ -87,7 +89,7 @@ async function statusOf(config: Configuration<ToolSet>, approval: ApprovalInput)
 // A generator of ids that gives a repeated function the same ids again.
 
 /** @param name - name of the conversation, so that two conversations in a node get different ids */
-export function seededIds({ nodePath, visit }: Pick<NodeContext, 'nodePath' | 'visit'>, name: string): () => string {
+function seededIds({ nodePath, visit }: Pick<NodeContext, 'nodePath' | 'visit'>, name: string): () => string {
   const seed = hashParts([...nodePath, String(visit), name]).slice(0, 12);
   let count = 0;
   return () => `${seed}-${(count += 1)}`;
@@ -100,7 +102,7 @@ interface AiSdk {
 }
 
 /** Returns the model in the current version. Older ones are converted by the SDK itself at the first call. */
-export function currentModel(source: Exclude<LanguageModel, string>): SdkModel {
+function currentModel(source: Exclude<LanguageModel, string>): SdkModel {
   if (source.specificationVersion === 'v4') return source;
   let translated: Promise<SdkModel> | undefined;
   const current = (): Promise<SdkModel> => (translated ??= translate(source));
@@ -125,6 +127,12 @@ async function translate(model: Parameters<typeof wrapLanguageModel>[0]['model']
 export interface DurableOptions {
   /** Name of the conversation, unique within the node: letters, digits, `_`, `-` and `.`. */
   readonly name: string;
+  /**
+   * What becomes of a conversation that began with other code: another prompt, other tools. Default `continue`: what is on record stands,
+   * the next call is made with the code as it is now, and the history says what has changed. `refuse`: the node fails with AGENT_DIVERGED
+   * until it is put back.
+   */
+  readonly onChange?: OnChange;
 }
 
 /** Settings for the SDK, beside models and tools. They turn off the SDK's own retries, and make its ids the same after a restart. */
@@ -173,19 +181,22 @@ const taken = new WeakMap<NodeContext, Set<string>>();
  * @throws CONFIG_INVALID the name is invalid, or another conversation of this attempt has it
  */
 export function durable(ctx: NodeContext, options: DurableOptions): Durable {
-  refuseUnknownKeys('durable', options, ['name']);
-  const { name } = options;
+  refuseUnknownKeys('durable', options, ['name', 'onChange']);
+  const { name, onChange = 'continue' } = options;
+  if (!onChanges.includes(onChange)) throw refusedOption('onChange must be continue or refuse');
   claimName(ctx, name);
   const attempt = new Attempt(ctx);
   const requested = new RequestedCalls();
   const createId = seededIds(ctx, name);
   const ownTools = new Set<string>();
+  const wrapping = new DurableTools(attempt, name, requested);
   const calls = new ModelCalls(attempt, name, {
     requested: requested,
     createId: seededIds(ctx, `${name} model`),
     ownTools,
+    onChange,
+    onUnmade: (tool, call, refused) => wrapping.settle(tool, call, refused),
   });
-  const wrapping = new DurableTools(attempt, name, requested);
   const wrapped = new WeakSet<object>();
   const signal = cancelSignal(ctx);
   const model: Durable['model'] = (named, how = {}) => {
@@ -210,7 +221,7 @@ export function durable(ctx: NodeContext, options: DurableOptions): Durable {
         config as ToolApprovalConfiguration<ToolSet, Record<string, unknown>>,
         attempt,
         requested,
-        (...call) => wrapping.keyOf(...call),
+        wrapping,
       ) as unknown as typeof config,
     prepareStep: (prepare, options) => async (step) => {
       const prepared = await prepare(step);
@@ -235,9 +246,13 @@ export function durable(ctx: NodeContext, options: DurableOptions): Durable {
   };
 }
 
+function refusedOption(reason: string): CairnError {
+  return new CairnError('CONFIG_INVALID', { reason: `durable: ${reason}` });
+}
+
 function claimName(ctx: NodeContext, name: string): void {
   const refuse = (reason: string): never => {
-    throw new CairnError('CONFIG_INVALID', { reason: `durable: ${reason}` });
+    throw refusedOption(reason);
   };
   if (typeof name !== 'string' || !namePattern.test(name))
     refuse('name must be a word of letters, digits, _, - and ., 64 at most');

@@ -37,6 +37,16 @@ export interface MessageChunk extends Omit<MessagePart, 'text' | 'state' | 'appr
   readonly approvalId?: string;
   readonly approved?: boolean;
   readonly reason?: string;
+  /** Of a tool's call: whether the tool is not known by its name. */
+  readonly dynamic?: boolean;
+}
+
+const typedPrefix = 'tool-';
+
+/** The name of the tool that a part is a call of; undefined if it is none. */
+export function toolNameOf({ type, toolName }: MessagePart): string | undefined {
+  if (type === 'dynamic-tool') return toolName;
+  return type.startsWith(typedPrefix) ? type.slice(typedPrefix.length) : undefined;
 }
 
 /** What has this id is changed; nothing is, if nothing has it. */
@@ -57,7 +67,20 @@ function withoutTexts(parts: readonly MessagePart[]): readonly MessagePart[] {
 
 /** The parts of a message after a chunk. */
 export function partsAfter(parts: readonly MessagePart[], chunk: MessageChunk): readonly MessagePart[] {
-  const { type, id, toolCallId, toolName, input, output, errorText, approvalId, approved, reason, delta = '' } = chunk;
+  const {
+    type,
+    id,
+    toolCallId,
+    toolName,
+    input,
+    output,
+    errorText,
+    approvalId,
+    approved,
+    reason,
+    dynamic,
+    delta = '',
+  } = chunk;
   const call = (part: MessagePart): boolean => part.toolCallId !== undefined && part.toolCallId === toolCallId;
   switch (type) {
     case 'start-step':
@@ -77,11 +100,12 @@ export function partsAfter(parts: readonly MessagePart[], chunk: MessageChunk): 
       return [
         ...parts,
         {
-          type: 'dynamic-tool',
+          ...(dynamic === true
+            ? { type: 'dynamic-tool', toolName: toolName ?? '' }
+            : { type: `${typedPrefix}${toolName ?? ''}` }),
           state: 'input-available',
           input,
           toolCallId: toolCallId ?? '',
-          toolName: toolName ?? '',
         },
       ];
     case 'tool-approval-request':

@@ -8,16 +8,25 @@ import {
   isCopyOf,
   plainCopy,
   type RequestedCalls,
+  type RequestedToolCall,
+  type RefusedCall,
+  type RefusedCalls,
   type AnswerDefaults,
   type RecordedAnswer,
   type SdkUsage,
 } from './recorded-calls.ts';
 import { mayComeWhole } from '../agents/model/model-step.ts';
-import { CallRecord, type RecordedCall } from '../agents/model/call-record.ts';
-import type { SecretReader, RetryPolicy } from '../graph/contracts/contracts.ts';
+import { CallRecord, type CallPlace, type OnChange, type RecordedCall } from '../agents/model/call-record.ts';
+import { changesOf, shortHash } from '../agents/history/agent-change.ts';
+import type { AgentParts } from '../agents/turn-note.ts';
+import { agentChanged, type AgentChange } from '../graph/contracts/agent-change.ts';
+import type { SecretReader } from '../graph/contracts/access.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import { spendTokens } from '../graph/contracts/spend-counted.ts';
 import { costsOf, withoutSecrets } from '../model-calls/model-access.ts';
-import { isNamed, providerErrorOf } from './named-model.ts';
+import { isNamed } from './named-model.ts';
+import { providerErrorOf } from './provider-error.ts';
+import { withoutDefaults } from '../schema/schema-defaults.ts';
 
 // State that the parts of a conversation share within one attempt: the error that ended it, the calls in progress, and whether code runs
 // inside a step.
@@ -100,7 +109,7 @@ export interface PlainRequest {
 }
 
 /** Keeps the copies of one conversation. */
-export class RequestCopies {
+class RequestCopies {
   #settings: object = {};
   #messages: readonly object[] = [];
 
@@ -150,10 +159,30 @@ export class InterruptedCall extends Error {
   }
 }
 
+/** Where a conversation stands, of several under one name: what its agent was made of, and changes of it that no call has told yet. */
+interface Standing {
+  readonly parts: AgentParts | undefined;
+  readonly changes: readonly string[];
+}
+
+/** What is noted with a call. */
+interface ChatNote {
+  /** What its agent was made of, if that is another than with the call before. */
+  readonly parts?: AgentParts;
+  /** What has changed since the conversation began, if this is the first call that was made with it. */
+  readonly changes?: readonly string[];
+  /** Calls requested before it that were not made. */
+  readonly refused?: RefusedCalls;
+}
+
+/** The description of tools that are gone. They are there for calls on record, and no model is offered them. */
+export const goneTool = 'This tool is gone.';
+
 /** What a call asks. */
 interface RequestedCall {
   readonly settings: object;
   readonly messages: readonly object[];
+  readonly place: CallPlace;
   /** The most tokens of its answer. */
   readonly tokensMax: number | undefined;
 }
@@ -170,6 +199,11 @@ export class ModelCalls {
   readonly #bare = new WeakMap<object, object>();
   readonly #requested: RequestedCalls;
   readonly #createId: () => string;
+  readonly #name: string;
+  readonly #parts = new AgentDescriptions();
+  /** Where conversations stand behind each answer that was given in this attempt. */
+  readonly #standings = new Map<string, Standing>();
+  readonly #onUnmade: (tool: string, call: RequestedToolCall, refused: RefusedCall) => void;
   /** Tools that look like the provider's but are run here. */
   readonly #ownTools: ReadonlySet<string>;
 
@@ -180,13 +214,20 @@ export class ModelCalls {
       readonly requested: RequestedCalls;
       readonly createId: () => string;
       readonly ownTools: ReadonlySet<string>;
+      readonly onChange: OnChange;
+      /** Told of each call that the SDK refused by itself. */
+      readonly onUnmade: (tool: string, call: RequestedToolCall, refused: RefusedCall) => void;
     },
   ) {
     this.#attempt = attempt;
-    this.#record = new CallRecord(attempt.ctx, `${name} model`);
+    this.#name = name;
+    this.#record = new CallRecord(attempt.ctx, `${name} model`, parts.onChange);
+    this.#onUnmade = parts.onUnmade;
     this.#requested = parts.requested;
     this.#createId = parts.createId;
     this.#ownTools = parts.ownTools;
+    for (const { note } of this.#record.past)
+      this.#requested.noteRecorded((note as ChatNote | undefined)?.refused ?? {});
   }
 
   /**
@@ -195,7 +236,7 @@ export class ModelCalls {
    */
   async call(
     model: Pick<SdkModel, 'provider' | 'modelId'>,
-    request: SdkCallOptions,
+    asked: SdkCallOptions,
     how: ModelOptions,
     make: (attempt: CallAttempt) => Promise<RecordedAnswer>,
   ): Promise<RecordedAnswer> {
@@ -204,10 +245,13 @@ export class ModelCalls {
     if (attempt.stepKind === 'tool')
       attempt.refuse('model', 'it is called inside a tool that is one step; declare the tool composed');
     const defaults = { id: this.#createId(), modelId: model.modelId, at: attempt.ctx.now() };
+    const request = withoutGoneTools(asked);
     try {
+      for (const unmade of this.#requested.unmade(request.prompt)) this.#onUnmade(...unmade);
       const { settings, messages } = this.asIdentified(this.#copies.copyOf(model, request));
-      while (this.#record.isDivergent(settings, messages)) if (!(await attempt.progress())) break;
-      const requested = { settings, messages, tokensMax: request.maxOutputTokens };
+      const place = this.#placeOf(request);
+      while (this.#record.isDivergent(settings, messages, place)) if (!(await attempt.progress())) break;
+      const requested = { settings, messages, place, tokensMax: request.maxOutputTokens };
       const options = this.#optionsOf(model, request, how);
       const perform = (step: StepContext): Promise<RecordedAnswer> =>
         make({ options: optionsFor(request, step, attempt.ctx.secrets), step, defaults });
@@ -219,6 +263,47 @@ export class ModelCalls {
     } catch (error) {
       throw this.#judge(error);
     }
+  }
+
+  /** Where the call stands: behind which of the answers of this attempt, if any. */
+  #placeOf({ prompt }: SdkCallOptions): CallPlace {
+    const answer = prompt.findLast(({ role }) => role === 'assistant');
+    const after = answer?.role === 'assistant' ? answerId(answer.content) : '';
+    return { after: this.#standings.has(after) ? after : '', said: shortHash(plainCopy(prompt.at(-1)) ?? null) };
+  }
+
+  /**
+   * Compares what the agent is made of with what it was made of at this place. A call that is new tells what has changed since its
+   * conversation began; one on record tells what it told.
+   */
+  #stand(
+    { after }: CallPlace,
+    parts: AgentParts,
+    recorded: ChatNote | undefined,
+    isRecorded: boolean,
+  ): { readonly note: { readonly note?: ChatNote }; readonly standing: Standing } {
+    const before = this.#standings.get(after);
+    const known = recorded?.parts ?? before?.parts;
+    const pending = before?.changes ?? [];
+    const changes = isRecorded ? recorded?.changes : pending.length > 0 ? pending : undefined;
+    if (changes !== undefined) this.#tell(changes);
+    if (isRecorded) {
+      const since = recorded?.changes === undefined ? pending : [];
+      return { note: {}, standing: { parts: known, changes: [...new Set([...since, ...changesOf(known, parts)])] } };
+    }
+    const isOther = before?.parts === undefined || changesOf(before.parts, parts).length > 0;
+    const refused = this.#requested.takeRefused();
+    const note: ChatNote = {
+      ...(isOther && { parts }),
+      ...(changes !== undefined && { changes }),
+      ...(Object.keys(refused).length > 0 && { refused }),
+    };
+    return { note: Object.keys(note).length > 0 ? { note } : {}, standing: { parts, changes: [] } };
+  }
+
+  #tell(changes: readonly string[]): void {
+    const event: AgentChange = { type: agentChanged, call: this.#record.madeCount + 1, changes };
+    this.#attempt.ctx.emit(event, { recorded: true, name: `${this.#name} ${agentChanged}` });
   }
 
   /**
@@ -255,22 +340,29 @@ export class ModelCalls {
   }
 
   async #ask(
-    { settings, messages, tokensMax }: RequestedCall,
+    { settings, messages, place, tokensMax }: RequestedCall,
     options: Parameters<NodeContext['step']>[1],
     make: (step: StepContext) => Promise<RecordedAnswer>,
     isAnew: boolean,
   ): Promise<FoundAnswer> {
     const attempt = this.#attempt;
-    const { name, key, marks, isRecorded, isOlder } = this.#record.enter(settings, messages);
+    const { name, key, marks, isRecorded, isOlder, answered } = this.#record.enter(settings, messages, place);
+    const { note, standing } = this.#stand(
+      place,
+      this.#parts.of(settings, messages),
+      answered?.note as ChatNote,
+      answered !== undefined,
+    );
     const bound = isOlder || tokensMax === undefined ? {} : { tokensMax };
     const recorded = await attempt.during(() =>
       attempt.ctx.step(name, { ...options, input: key }, async (step): Promise<RecordedCall<RecordedAnswer>> => {
         // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
         if (isRecorded || step.attempt > 1) attempt.ctx.emit({ type: 'model-restarted', call: step.idempotencyKey });
-        return { response: await make(step), marks, ...bound, ...(isAnew && { isAnew }) };
+        return { response: await make(step), marks, place, ...note, ...bound, ...(isAnew && { isAnew }) };
       }),
     );
     this.#record.leave();
+    this.#standings.set(answerId(recorded.response.content), standing);
     return { ...recorded, name, isOlder };
   }
 
@@ -301,7 +393,7 @@ export class ModelCalls {
     return {
       effect: 'external' as const,
       idempotent: isHarmless,
-      forgettable: isHarmless,
+      isModelCall: isHarmless,
       followsRecord: true,
       about: `a call of the model ${modelId}`,
       retry,
@@ -318,28 +410,71 @@ export class ModelCalls {
   }
 }
 
+/** Identifies an answer by its calls, whose ids are its own, or by its words. */
+function answerId(content: readonly { readonly type: string }[]): string {
+  const calls = content.flatMap((part) => ('toolCallId' in part && part.type === 'tool-call' ? [part.toolCallId] : []));
+  const texts = content.flatMap((part) => ('text' in part && part.type === 'text' ? [part.text] : []));
+  return shortHash(calls.length > 0 ? [calls] : texts.join(''));
+}
+
+function withoutGoneTools(request: SdkCallOptions): SdkCallOptions {
+  const isGone = (tool: RequestedTool): boolean => tool.type === 'function' && tool.description === goneTool;
+  if (request.tools?.some(isGone) !== true) return request;
+  const tools = request.tools.filter((tool) => !isGone(tool));
+  const { tools: _, toolChoice: _choice, ...rest } = request;
+  return tools.length === 0 ? rest : { ...request, tools };
+}
+
+/** What agents are made of, by the requests of their calls. */
+class AgentDescriptions {
+  readonly #settings = new WeakMap<object, AgentParts>();
+  readonly #hashes = new WeakMap<object, string>();
+
+  of(settings: object, messages: readonly object[]): AgentParts {
+    const roleOf = (message: object): unknown => (message as { readonly role?: unknown }).role;
+    const system = messages.filter((message) => roleOf(message) === 'system');
+    const first = messages.find((message) => roleOf(message) === 'user');
+    return {
+      instructions: shortHash(system.map((message) => this.#hashOf(message))),
+      ...(first !== undefined && { prompt: this.#hashOf(first) }),
+      ...this.#partsOf(settings),
+    };
+  }
+
+  #hashOf(message: object): string {
+    let hash = this.#hashes.get(message);
+    if (hash === undefined) this.#hashes.set(message, (hash = shortHash(message)));
+    return hash;
+  }
+
+  #partsOf(settings: object): AgentParts {
+    let parts = this.#settings.get(settings);
+    if (parts === undefined) {
+      const {
+        provider,
+        modelId,
+        tools = [],
+        responseFormat,
+        maxOutputTokens: _,
+        ...others
+      } = settings as Omit<SdkCallOptions, 'prompt'> & Pick<SdkModel, 'provider' | 'modelId'>;
+      parts = {
+        model: `${provider} ${modelId}`,
+        settings: shortHash(others),
+        ...(responseFormat !== undefined && { 'answer form': shortHash(responseFormat) }),
+        ...Object.fromEntries(tools.map((tool) => [`tool ${tool.name}`, shortHash(tool)])),
+      };
+      this.#settings.set(settings, parts);
+    }
+    return parts;
+  }
+}
+
 type RequestedTool = NonNullable<SdkCallOptions['tools']>[number];
 
 function toolWithoutDefaults(tool: RequestedTool): RequestedTool {
   if (tool.type !== 'function') return tool;
-  return { ...tool, inputSchema: schemaWithoutDefaults(tool.inputSchema, false) as typeof tool.inputSchema };
-}
-
-/** Keywords whose object maps names to schemas, and those that hold values and no schemas. */
-const mapKeywords: readonly string[] = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'];
-const valueKeywords: readonly string[] = ['const', 'enum', 'examples'];
-
-/** @param isMap - whether the keys are names and not keywords: a property may be called `default` */
-function schemaWithoutDefaults(schema: unknown, isMap: boolean): unknown {
-  if (Array.isArray(schema)) return schema.map((item: unknown) => schemaWithoutDefaults(item, false));
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const kept = Object.entries(schema).filter(([key]) => isMap || key !== 'default');
-  return Object.fromEntries(
-    kept.map(([key, value]: [string, unknown]) => [
-      key,
-      !isMap && valueKeywords.includes(key) ? value : schemaWithoutDefaults(value, !isMap && mapKeywords.includes(key)),
-    ]),
-  );
+  return { ...tool, inputSchema: withoutDefaults(tool.inputSchema) as typeof tool.inputSchema };
 }
 
 function optionsFor(

@@ -10,9 +10,9 @@ import type {
   ProviderTool,
   TextPart,
   ToolResultPart,
-} from '../graph/contracts/contracts.ts';
+} from '../graph/contracts/model-messages.ts';
 import { isPlainObject } from '../graph/canonical.ts';
-import { nestingFault } from '../state/values/values.ts';
+import { nestingFault } from '../state/values/nesting.ts';
 import { answerCallsMax } from '../agents/modes/read-turn.ts';
 
 // Types of the AI SDK's models, derived from its public types. Only types are imported, so nothing is loaded.
@@ -327,6 +327,16 @@ export interface RequestedToolCall {
   key?: string;
 }
 
+/** What a model was told of a call that was not made. */
+export interface RefusedCall {
+  readonly reason: string;
+  /** By whoever was asked for approval. Absent: the call failed. */
+  readonly isDenied?: true;
+}
+
+/** Calls that were not made, by their keys. */
+export type RefusedCalls = Readonly<Record<string, RefusedCall>>;
+
 export class RequestedCalls {
   /** Calls that are not made yet, by the provider's id. */
   readonly #calls = new Map<string, RequestedToolCall>();
@@ -338,6 +348,10 @@ export class RequestedCalls {
   readonly #counts = new Map<string, number>();
   /** For each call of an answer that makes too many: how many it makes. */
   readonly #tooMany = new Map<string, number>();
+  /** Calls that were refused since the last call of a model, by their keys. */
+  readonly #untold = new Map<string, RefusedCall>();
+  /** Calls that were refused on record, by their keys. */
+  readonly #refused = new Map<string, RefusedCall>();
 
   note({ content }: RecordedAnswer): void {
     const calls = content.filter((part) => part.type === 'tool-call');
@@ -358,6 +372,21 @@ export class RequestedCalls {
   /** The call with this id; undefined if no model of the conversation requested it, or it was made. */
   callOf(id: string): RequestedToolCall | undefined {
     return this.#calls.get(id);
+  }
+
+  /** Calls that were not made, though the conversation goes on behind their results: the SDK refused them, with these words. */
+  *unmade(
+    messages: readonly SdkMessage[],
+  ): Generator<readonly [tool: string, call: RequestedToolCall, refused: RefusedCall]> {
+    if (this.#calls.size === 0) return;
+    for (const { role, content } of messages) {
+      if (role !== 'tool') continue;
+      for (const part of content) {
+        if (part.type !== 'tool-result') continue;
+        const call = this.take(part.toolCallId);
+        if (call !== undefined) yield [part.toolName, call, refusedBy(part.output)];
+      }
+    }
   }
 
   /** A message with the arguments of its tool calls as the models gave them. The SDK sends what the tools' schemas made of them. */
@@ -387,6 +416,27 @@ export class RequestedCalls {
     return `not made: the answer makes ${count} calls, and ${answerCallsMax} at most are made of one; make fewer at a time`;
   }
 
+  /** Notes that a call was refused: what is told with the next call of a model, and stands for good. */
+  refuse(key: string, refused: RefusedCall): void {
+    this.#untold.set(key, refused);
+  }
+
+  /** The refusals that no call of a model has told yet, by the keys of the calls. */
+  takeRefused(): RefusedCalls {
+    const refused = Object.fromEntries(this.#untold);
+    this.#untold.clear();
+    return refused;
+  }
+
+  /** Takes in what is on record: such a call is not made, whatever its tool is now. */
+  noteRecorded(refused: RefusedCalls): void {
+    for (const [key, call] of Object.entries(refused)) this.#refused.set(key, call);
+  }
+
+  recordedRefusal(key: string): RefusedCall | undefined {
+    return this.#refused.get(key);
+  }
+
   /** Notes that whether to ask a person about this call was decided already, outside of the tool. */
   decide(id: string): void {
     this.#decided.add(id);
@@ -404,8 +454,18 @@ export class RequestedCalls {
   }
 }
 
+function refusedBy(output: unknown): RefusedCall {
+  const {
+    type,
+    value,
+    reason = '',
+  } = output as Readonly<Partial<Record<'type' | 'reason', string>>> & { readonly value?: unknown };
+  if (type === 'execution-denied') return { reason, isDenied: true };
+  return { reason: typeof value === 'string' ? value : JSON.stringify(value ?? null) };
+}
+
 /** The arguments in a model's text. The SDK reads an empty text as no arguments. */
-function argumentsOf(text: string): unknown {
+export function argumentsOf(text: string): unknown {
   if (text.trim() === '') return {};
   try {
     return JSON.parse(text);

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { scriptedSdkModel } from '../../test/agents/scripted-sdk-model.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../test/engine-kit.ts';
-import { modelDeltaOf } from '../graph/contracts/contracts.ts';
+import { modelDeltaOf } from '../graph/contracts/model-messages.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { Models } from '../ports/model.ts';

@@ -242,12 +242,12 @@ test('U7 a failure of the tool itself is told to the model, and what it cannot s
   expect(lastPrompt(model)).toMatch(/no such account.*cannot be stored/u);
 });
 
-test('U1 a prompt that changed under a paused agent is told before anything is paid; a fork makes the call anew and replays equal tool calls', async () => {
+test('U1 a prompt that changed under a paused agent that refuses changes is told before anything is paid; a fork makes the call anew and replays equal tool calls', async () => {
   const sent: unknown[] = [];
   const model = scriptedSdkModel([{ calls: [['send', { to: 'ann' }]] }, 'Done.']);
   const graphFor = (prompt: string): Graph =>
     single(async (ctx) => {
-      const d = durable(ctx, { name: 'support' });
+      const d = durable(ctx, { name: 'support', onChange: 'refuse' });
       const send = tool({ inputSchema: input, execute: (args) => (sent.push(args), 'sent') });
       const agent = new ToolLoopAgent({
         model: d.model(model),

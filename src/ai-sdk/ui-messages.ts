@@ -3,13 +3,15 @@
  * same.
  */
 import type { UIMessage, UIMessageChunk } from 'ai';
-import type { OpenQuestion } from '../history/stored/messages.ts';
+import type { OpenQuestion } from '../history/stored/wait-row.ts';
 import { shown } from '../state/secrecy/shown-text.ts';
 import { toJson } from '../state/values/to-json.ts';
-import { agentStateOf, type AgentVisit } from '../agents/view/agent-state.ts';
-import { openCallOf, type AgentCall, type AgentLoopState } from '../agents/view/agent-loop-state.ts';
-import type { ModelDelta } from '../graph/contracts/contracts.ts';
+import type { AgentVisit } from '../agents/view/agent-state.ts';
+import { foldDurableVisit } from './durable-visit.ts';
+import { foldVisit, openCallOf, type AgentCall, type ShownLoop } from '../agents/view/agent-loop-state.ts';
+import type { ModelDelta } from '../graph/contracts/model-messages.ts';
 import type { StoppedAnswer } from '../agents/model/model-step.ts';
+import { turnFailure } from './turn-failure.ts';
 import { partsAfter, type ChatWait, type MessagePart } from './message-parts.ts';
 
 /** What `message.metadata` of an agent's message tells. */
@@ -23,23 +25,28 @@ export type ChatChunk = UIMessageChunk<ChatMetadata>;
 /** One visit of the agent, as far as it is recorded. */
 export interface MessageView {
   readonly visit: number;
-  readonly loops: readonly AgentLoopState[];
+  readonly loops: readonly ShownLoop[];
+  /** Names of the tools that the model was offered. */
+  readonly offered: ReadonlySet<string>;
   /** Key of the model call in progress. */
   readonly openCall: string | undefined;
   readonly isSettled: boolean;
+  /** The error with which it failed, if it did. */
+  readonly failed?: { readonly error: unknown };
   readonly waits: readonly ChatWait[];
   /** Ids of calls that wait for the user's approval. */
   readonly approvals: ReadonlySet<string>;
 }
 
 /** The id of a call in its chat: the visit, the answer that made it, and its place in that. */
-const callId = (visit: number, { loop }: AgentLoopState, index: number): string => `${visit}:${loop}:${index + 1}`;
+const callId = (visit: number, { loop }: ShownLoop, index: number): string => `${visit}:${loop}:${index + 1}`;
 
 /** @param questions - the open questions of the run */
 export function viewOf(visit: AgentVisit, questions: readonly OpenQuestion[]): MessageView {
   const { record } = visit;
   const number = record.visits ?? 1;
-  const loops = agentStateOf(visit)?.intermediateSteps ?? [];
+  const durable = foldDurableVisit(record);
+  const { loops, offered } = durable ?? foldVisit(record) ?? { loops: [], offered: new Set<string>() };
   const calls = new Map<string, string>();
   for (const loop of loops)
     for (const [index, { waitId }] of loop.calls.entries())
@@ -53,8 +60,10 @@ export function viewOf(visit: AgentVisit, questions: readonly OpenQuestion[]): M
   return {
     visit: number,
     loops,
-    openCall: isSettled ? undefined : openCallOf(record),
+    offered,
+    openCall: isSettled ? undefined : (durable?.openCall ?? openCallOf(record)),
     isSettled,
+    ...(record.status === 'failed' && record.fired === undefined && { failed: { error: record.error } }),
     waits: questions.map((question) => waitOf(question, calls.get(question.waitId))),
     approvals: new Set(approvals),
   };
@@ -114,6 +123,7 @@ export class MessageWriter {
       yield* this.#step(index, loop);
       for (const [place, call] of loop.calls.entries()) yield* this.#call(callId(view.visit, loop, place), call, view);
     }
+    if (view.failed !== undefined) yield* this.#fail(view.loops.length, turnFailure(view.failed.error));
     this.#openCall = view.openCall;
     for (const [call, delta] of this.#early.splice(0)) if (call === view.openCall) yield* this.piece(call, delta);
     const waits = JSON.stringify(view.waits);
@@ -149,6 +159,17 @@ export class MessageWriter {
     yield* this.#close(index, this.#steps[index] as SentStep);
   }
 
+  /** Says why there is no answer, behind all that was said. */
+  *#fail(index: number, reason: string): Generator<ChatChunk> {
+    const known = this.#steps[index];
+    if (known?.isWhole === true) return;
+    if (known !== undefined) yield* this.#reset(known);
+    yield* this.#say(index, 'text', reason);
+    const step = this.#steps[index] as SentStep;
+    step.isWhole = true;
+    yield* this.#close(index, step);
+  }
+
   *finish(end: 'finish' | 'abort' | { readonly error: string }): Generator<ChatChunk> {
     if (!this.#isStarted) return;
     for (const [index, step] of this.#steps.entries()) yield* this.#close(index, step);
@@ -164,7 +185,7 @@ export class MessageWriter {
     yield { type: 'start', messageId: this.#messageId(visit) };
   }
 
-  *#step(index: number, { reasoning = '', text }: AgentLoopState): Generator<ChatChunk> {
+  *#step(index: number, { reasoning = '', text }: ShownLoop): Generator<ChatChunk> {
     const known = this.#steps[index];
     if (known?.isWhole === true) return;
     if (known !== undefined && !(reasoning.startsWith(known.reasoning) && text.startsWith(known.text)))
@@ -203,13 +224,15 @@ export class MessageWriter {
     yield { type: 'reset-step' };
   }
 
-  *#call(toolCallId: string, call: AgentCall, { approvals }: MessageView): Generator<ChatChunk> {
+  *#call(toolCallId: string, call: AgentCall, { approvals, offered }: MessageView): Generator<ChatChunk> {
     const { tool: toolName, input, status, decision, refusal } = call;
+    // A tool that is known by its name has parts of its own type: `tool-NAME`.
+    const dynamic = offered.has(toolName) ? {} : { dynamic: true };
     const rank = (progress: CallProgress | undefined): number =>
       ['input', 'asked', 'decided', 'ended'].indexOf(progress ?? '');
     const before = rank(this.#calls.get(toolCallId));
     let progress: CallProgress = 'input';
-    if (before < 0) yield { type: 'tool-input-available', toolCallId, toolName, input: plain(input), dynamic: true };
+    if (before < 0) yield { type: 'tool-input-available', toolCallId, toolName, input: plain(input), ...dynamic };
     if (approvals.has(toolCallId) || decision !== undefined) {
       progress = 'asked';
       if (before < rank('asked')) yield { type: 'tool-approval-request', toolCallId, approvalId: toolCallId };
@@ -223,7 +246,7 @@ export class MessageWriter {
     // A call's result is known once it was sent to the model.
     if (decision === 'refused' || ((status === 'done' || status === 'failed') && 'output' in call)) {
       progress = 'ended';
-      if (before < rank('ended')) yield endOf(toolCallId, call);
+      if (before < rank('ended')) yield endOf(toolCallId, call, dynamic);
     }
     if (rank(progress) > before) this.#calls.set(toolCallId, progress);
   }
@@ -236,12 +259,13 @@ export class MessageWriter {
 function endOf(
   toolCallId: string,
   { decision, status, output }: Pick<AgentCall, 'decision' | 'status' | 'output'>,
+  dynamic: { readonly dynamic?: boolean },
 ): ChatChunk {
   if (decision === 'refused') return { type: 'tool-output-denied', toolCallId };
   if (status === 'done')
-    return { type: 'tool-output-available', toolCallId, output: plain(output) ?? null, dynamic: true };
+    return { type: 'tool-output-available', toolCallId, output: plain(output) ?? null, ...dynamic };
   const errorText = typeof output === 'string' ? output : (JSON.stringify(plain(output)) ?? 'failed');
-  return { type: 'tool-output-error', toolCallId, errorText, dynamic: true };
+  return { type: 'tool-output-error', toolCallId, errorText, ...dynamic };
 }
 
 /** As JSON, with what stands under names of secrets masked, as at every door. */

@@ -2,13 +2,14 @@
 import type { UIMessage } from 'ai';
 import { CairnError } from '../errors.ts';
 import { stoppedName, type StoppedAnswer } from '../agents/model/model-step.ts';
-import type { ModelDeltaEvent } from '../graph/contracts/contracts.ts';
+import type { ModelDeltaEvent } from '../graph/contracts/model-messages.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { History } from '../history/history.ts';
 import type { FollowedCheckpoint } from '../history/read/follow.ts';
 import type { ListedRun } from '../history/read/list-runs.ts';
-import type { OpenQuestion } from '../history/stored/messages.ts';
+import type { OpenQuestion } from '../history/stored/wait-row.ts';
 import { isUnderWay } from '../state/tree.ts';
+import { turnFailure } from './turn-failure.ts';
 import { type ChatChunk, type ChatMessage, type MessageView, MessageWriter, messageOf, viewOf } from './ui-messages.ts';
 
 /** A run, and where its history is read: in any process on its store. */
@@ -90,7 +91,8 @@ export async function* messageChunks(
       if (event.type === 'live') {
         if (event.node.length !== 1 || event.node[0] !== node) continue;
         const { type, call, delta } = event.detail as
-          Partial<ModelDeltaEvent> | ({ readonly type: 'model-restarted' } & { call?: string; delta?: undefined });
+          | Partial<ModelDeltaEvent>
+          | ({ readonly type: 'model-restarted' } & { call?: string; delta?: undefined });
         if (type === 'model-restarted') yield* writer.restart();
         else if (type === 'model-delta' && call !== undefined && delta !== undefined) yield* writer.piece(call, delta);
       } else if (event.type === 'checkpoint' && concerns(event, node)) {
@@ -103,7 +105,7 @@ export async function* messageChunks(
         if (isRest(event) && (!isPause(event) || isResting(await history.find(runId), since))) break;
       }
     }
-  if (signal?.aborted !== true) yield* writer.finish(await endOf(run));
+  if (signal?.aborted !== true) yield* writer.finish(await endOf(run, view));
 }
 
 /** Whether nothing that was posted is still to be taken, and nothing goes on. */
@@ -111,9 +113,12 @@ function isResting({ status, hasMessages, head }: ListedRun, since = -1): boolea
   return !isUnderWay(status) && !hasMessages && head > since;
 }
 
-async function endOf({ runId, history }: ChatRun): Promise<'finish' | 'abort' | { readonly error: string }> {
+async function endOf(
+  { runId, history }: ChatRun,
+  view: MessageView | undefined,
+): Promise<'finish' | 'abort' | { readonly error: string }> {
   const { status } = await history.find(runId);
-  if (status === 'failed') return { error: 'The agent failed.' };
+  if (status === 'failed') return { error: turnFailure(view?.failed?.error) };
   return status === 'cancelled' || status === 'cancelling' ? 'abort' : 'finish';
 }
 
@@ -140,8 +145,21 @@ export async function readUIMessages(
   options: ChatMessagesOptions = {},
 ): Promise<readonly ChatMessage[]> {
   refuseUnknownKeys('readUIMessages', options, ['signal']);
-  const { signal = 'message' } = options;
+  return readMessagesSince(run, node, options);
+}
+
+/**
+ * The messages of a run behind one of its checkpoints.
+ * @param since - its seq: where a run goes on that is another's, whose messages are known. Default: from the beginning
+ */
+export async function readMessagesSince(
+  run: ChatRun,
+  node: string,
+  { signal = 'message' }: ChatMessagesOptions,
+  since = -1,
+): Promise<readonly ChatMessage[]> {
   const { runId, history } = run;
+  const known = since < 0 ? undefined : await readMessageView(run, node, since);
   const messages: ChatMessage[] = [];
   const stopped = new Map<number, StoppedAnswer>();
   const leaving = new AbortController();
@@ -150,15 +168,15 @@ export async function readUIMessages(
     void messages.push({ id, role: 'user', parts: [{ type: 'text', text }] });
   const agentMessage = async (seq: number): Promise<void> => {
     const view = await readMessageView(run, node, seq);
-    if (view === undefined) return;
+    if (view === undefined || view.visit <= (known?.isSettled === true ? known.visit : 0)) return;
     const message = messageOf(idOf(runId, node, view.visit), view, stopped.get(view.visit));
     // A visit that failed and was tried again ends twice.
-    const known = messages.findIndex(({ id }) => id === message.id);
-    if (known < 0) messages.push(message);
-    else messages[known] = message;
+    const place = messages.findIndex(({ id }) => id === message.id);
+    if (place < 0) messages.push(message);
+    else messages[place] = message;
   };
   if (head >= 0)
-    for await (const event of history.follow(runId, { signal: leaving.signal })) {
+    for await (const event of history.follow(runId, { signal: leaving.signal, ...(since >= 0 && { after: since }) })) {
       if (event.type !== 'checkpoint') continue;
       for (const { kind, path, ...record } of event.recorded) {
         const value = 'value' in record ? record.value : undefined;

@@ -10,27 +10,25 @@ import type {
   ModelResponse,
   RerankCall,
   RerankResponse,
-  SpanAttributes,
-  SpanParts,
-  TraceSpan,
-} from '../graph/contracts/contracts.ts';
+} from '../graph/contracts/model-messages.ts';
+import type { SpanAttributes, SpanParts, TraceSpan } from '../graph/contracts/trace-span.ts';
 import { FileRef } from '../graph/file-ref.ts';
 import { readableThrown } from '../errors.ts';
 
 // Messages as the GenAI conventions of OpenTelemetry write them: JSON texts, without bytes.
 
 /** Messages as the text of an attribute. */
-export function messagesText(messages: readonly ModelMessage[]): string {
+function messagesText(messages: readonly ModelMessage[]): string {
   return JSON.stringify(messages.map(({ role, content }) => ({ role, parts: partsOf(content) })));
 }
 
 /** An answer as the text of an attribute. */
-export function answerText(content: readonly AssistantPart[], finishReason: string): string {
+function answerText(content: readonly AssistantPart[], finishReason: string): string {
   return JSON.stringify([{ role: 'assistant', parts: partsOf(content), finish_reason: finishReason }]);
 }
 
 /** Any value as the text of an attribute; bytes show as their number. */
-export function valueText(value: unknown): string {
+function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
   return JSON.stringify(value, (_, part: unknown) => (part instanceof Uint8Array ? bytesText(part) : part)) ?? 'null';
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { FileAccess, ModelMessage } from '../graph/contracts/contracts.ts';
+import type { FileAccess } from '../graph/contracts/access.ts';
+import type { ModelMessage } from '../graph/contracts/model-messages.ts';
 import { FileRef } from '../graph/file-ref.ts';
 import { MessageFiles } from './model-access.ts';
 

@@ -1,6 +1,6 @@
 /** Estimates the number of tokens in messages without asking the provider: a quarter of their bytes. */
-import type { ModelMessage } from '../graph/contracts/contracts.ts';
-import { encodeValue } from '../state/values/codec.ts';
+import type { ModelMessage } from '../graph/contracts/model-messages.ts';
+import { encodeValue } from '../state/values/encode.ts';
 
 const bytesPerToken = 4;
 /** Tokens counted for an image or file. Providers do not read it as text, and count some hundreds to some thousands. */

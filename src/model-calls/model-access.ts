@@ -11,7 +11,6 @@ import type {
   MediaData,
   ModelCallOptions,
   ModelMessage,
-  FileAccess,
   ModelAccess,
   ModelDelta,
   ModelDeltaEvent,
@@ -19,17 +18,18 @@ import type {
   ModelUsage,
   RerankCall,
   RerankResponse,
-  SecretReader,
-} from '../graph/contracts/contracts.ts';
+} from '../graph/contracts/model-messages.ts';
+import type { FileAccess, SecretReader } from '../graph/contracts/access.ts';
 import { FileRef } from '../graph/file-ref.ts';
 import { readableThrown } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask, type MaskStream } from '../state/secrecy/text-mask.ts';
 import { chatSpan, embedSpan, rerankSpan, type ModelSpan, type SpanSource } from './gen-ai-spans.ts';
-import type { ModelRequest, Models } from '../ports/model.ts';
-import { encodeValue } from '../state/values/codec.ts';
-import { hashParts, hashText, nestingFault } from '../state/values/values.ts';
+import type { EnterProvider, ModelRequest, Models } from '../ports/model.ts';
+import { encodeValue } from '../state/values/encode.ts';
+import { hashParts, hashText } from '../state/values/canonical-text.ts';
+import { nestingFault } from '../state/values/nesting.ts';
 
 /**
  * A list that is put together anew each time, and is mostly the one before with more at its end: a conversation, as each request holds it.
@@ -140,18 +140,19 @@ export class MaskedPieces {
 export function accessModels(
   models: Models | undefined,
   attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets' | 'files' | 'trace'>,
+  enter?: EnterProvider,
 ): ModelAccess {
   const stored = new MessageFiles();
   /** Makes one call of any kind within its span, and spends what it cost. */
   const make = async <Response extends Pick<ModelResponse, 'usage' | 'cost'>>(
     { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span: source = attempt }: ModelCallOptions,
     span: (source: SpanSource) => ModelSpan<Response>,
-    call: (models: Models, options: Pick<ModelRequest, 'idempotencyKey' | 'signal'>) => Promise<Response>,
+    call: (models: Models, options: Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>) => Promise<Response>,
   ): Promise<Response> => {
     if (models === undefined) throw unknownModel('no models are configured');
     const traced = span(source);
     try {
-      const response = await call(models, { idempotencyKey, signal });
+      const response = await call(models, { idempotencyKey, signal, ...(enter && { enter }) });
       attempt.spend(costsOf(response));
       traced.end(response);
       return response;

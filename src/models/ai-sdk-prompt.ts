@@ -12,7 +12,7 @@ import type {
   ProviderData,
   ToolResultPart,
   UserPart,
-} from '../graph/contracts/contracts.ts';
+} from '../graph/contracts/model-messages.ts';
 
 type AiSdk = typeof aiSdk;
 type ProviderOptions = aiSdk.ProviderMetadata;

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { textOf, type ModelDelta } from '../graph/contracts/contracts.ts';
+import { textOf, type ModelDelta } from '../graph/contracts/model-messages.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { createAiSdkModels } from './ai-sdk.ts';
 

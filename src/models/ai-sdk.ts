@@ -12,7 +12,7 @@ import type {
   ProviderData,
   ModelMessage,
   RerankResponse,
-} from '../graph/contracts/contracts.ts';
+} from '../graph/contracts/model-messages.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
 import { modelFailure } from './ai-sdk-failure.ts';
@@ -42,7 +42,7 @@ export interface SdkAnswer {
 }
 
 /** @throws Error the provider's stream ended before the answer did */
-export function answerOf({
+function answerOf({
   content,
   finishReason,
   usage,
@@ -146,7 +146,7 @@ function warningText(warning: aiSdk.CallWarning): string {
 }
 
 /** Passes on each piece of a streamed answer. @throws the error of the stream */
-export async function followStream(
+async function followStream(
   stream: AsyncIterable<aiSdk.TextStreamPart<aiSdk.ToolSet>>,
   onDelta: (delta: ModelDelta) => void,
 ): Promise<void> {
@@ -192,7 +192,7 @@ const knownLimits: Readonly<Record<string, number>> = {
  * @param limitBytes - default: the known limit of the provider
  * @throws NodeFailure MODEL_REFUSED, `applied: 'no'`: names the image
  */
-export function checkImages(
+function checkImages(
   messages: readonly ModelMessage[],
   provider: string,
   limitBytes: number = (Object.hasOwn(knownLimits, provider) ? knownLimits[provider] : undefined) ?? Infinity,

@@ -1,6 +1,6 @@
 /** Images that a provider would refuse are refused by name, before anything is sent (L10). */
 import { expect, test } from 'vitest';
-import type { ModelMessage } from '../graph/contracts/contracts.ts';
+import type { ModelMessage } from '../graph/contracts/model-messages.ts';
 import { createAiSdkModels, type AiSdkOptions } from './ai-sdk.ts';
 
 const image = (sizeBytes: number, name?: string) =>

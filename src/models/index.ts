@@ -13,7 +13,7 @@ export {
   type ScriptedTurn,
 } from './scripted.ts';
 export type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
-export { wholeTextOf } from '../graph/contracts/node-type.ts';
+export { wholeTextOf } from '../graph/contracts/cut-off.ts';
 export {
   modelDeltaOf,
   textOf,
@@ -43,4 +43,4 @@ export {
   type ToolCallPart,
   type ToolResultPart,
   type UserPart,
-} from '../graph/contracts/contracts.ts';
+} from '../graph/contracts/model-messages.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { textOf, type ModelDelta } from '../graph/contracts/contracts.ts';
+import { textOf, type ModelDelta } from '../graph/contracts/model-messages.ts';
 import type { ModelRequest } from '../ports/model.ts';
 import { createScriptedModels } from './scripted.ts';
 

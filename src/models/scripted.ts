@@ -6,8 +6,9 @@ import {
   type ModelResponse,
   type ModelUsage,
   type ToolCallPart,
-} from '../graph/contracts/contracts.ts';
-import { hashText, nestingFault } from '../state/values/values.ts';
+} from '../graph/contracts/model-messages.ts';
+import { hashText } from '../state/values/canonical-text.ts';
+import { nestingFault } from '../state/values/nesting.ts';
 import type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
@@ -62,7 +63,8 @@ export type ScriptedAnswer = string | Error | ScriptedTurn;
  * process, a list continues after its last answer found in the conversation, which is recognised by the ids of tool calls.
  */
 export type Script =
-  readonly ScriptedAnswer[] | ((request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>);
+  | readonly ScriptedAnswer[]
+  | ((request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>);
 
 const turnNames = Object.keys({
   reasoning: true,

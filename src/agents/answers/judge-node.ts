@@ -5,11 +5,11 @@
 import { CairnError } from '../../errors.ts';
 import { NodeFailure, outcome, type NodeContext, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { describeConfig, type Computed } from '../../nodes/draft/node-parts.ts';
+import { describeConfig, type Computed } from '../../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
 import type { AnySchema, SchemaValue } from '../../schema/standard-schema.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { finalForm, checkAnswerOptions, checkModel } from '../check-options.ts';
 import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { Opening, Prompt } from '../agent.ts';

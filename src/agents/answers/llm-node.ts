@@ -4,7 +4,7 @@ import type { NodeContext, StateView } from '../../graph/contracts/node-contract
 import { converse, type LoopOptions } from '../agent-loop.ts';
 import { agent, type Answer, modelsOf, type Opening, openingOf } from '../agent.ts';
 import { createToolBox, type ToolEntry } from '../tools/tool-box.ts';
-import { type Computed, describeConfig, type OfState } from '../../nodes/draft/node-parts.ts';
+import { type Computed, describeConfig, type OfState } from '../../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
 import type { AnySchema } from '../../schema/standard-schema.ts';

@@ -16,8 +16,8 @@ import {
   numberOption,
   textField,
   type Option,
-} from '../../nodes/blocks/http-call.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+} from '../../nodes/blocks/block-options.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import type { HistoryLimit, SummaryOptions } from '../history/conversation.ts';
 import { mcpTools, type McpConfig, type McpTools } from '../mcp/mcp-tools.ts';
 import type { ModelSettings } from '../model/model-step.ts';
@@ -27,6 +27,8 @@ import { type AgentTool, type FunctionTool, strengthOfTool } from '../tools/tool
 import { fileTools } from '../files/file-tools.ts';
 import { localFiles } from '../files/local-files.ts';
 import { shellTool } from '../shell/shell-tool.ts';
+import { onChanges } from '../check-options.ts';
+import type { OnChange } from '../model/call-record.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
 import { isAct, strengthOfGraph, strengthOfWork, type Strength } from '../../graph/effect-strength.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -43,6 +45,12 @@ export const mode: Option<ModeName> = choiceOption(
   'mode',
   'How model and tools understand each other: native, or for models without tool calls of their own json, xml or react.',
   ['native', 'json', 'xml', 'react'],
+  literal,
+);
+export const onChange: Option<OnChange> = choiceOption(
+  'on_change',
+  'What becomes of a visit that began with another agent: continue, which goes on from its record, or refuse.',
+  onChanges,
   literal,
 );
 export const usesShell: Option<boolean> = flagOption(
@@ -161,7 +169,7 @@ function summaryOf(summary: unknown): boolean | SummaryOptions {
 // Makes a block a tool for a model. The block's inputs are the tool's arguments, and it has the permissions of the process, no more.
 
 /** JSON Schema of the arguments. A shell command is a text here. */
-export function argumentsOf({ inputs }: NodeType): JsonSchema {
+function argumentsOf({ inputs }: NodeType): JsonSchema {
   const fields = Object.entries(inputs);
   return {
     type: 'object',
@@ -177,7 +185,7 @@ export function argumentsOf({ inputs }: NodeType): JsonSchema {
 }
 
 /** The effect class that a block has when its inputs are not known. */
-export function effectOfBlock({ effect }: NodeType): EffectClass {
+function effectOfBlock({ effect }: NodeType): EffectClass {
   return typeof effect === 'function' ? effect({}) : effect;
 }
 
@@ -243,11 +251,10 @@ export function plannedTools(
   pending: readonly string[] = [],
 ): readonly PlannedTool[] {
   const allow = listOf(inputs['allow']);
-  const planned = (name: string, { act, unasked }: Strength, effect = act): PlannedTool => ({
-    name,
-    effect,
-    asks: isAct(act) && !(isAct(unasked) && allow.includes(name)),
-  });
+  const planned = (name: string, { act, unasked, allowed }: Strength, effect = act): PlannedTool => {
+    const asks = isAct(act) && !(isAct(unasked) && allow.includes(name));
+    return { name, effect, asks, ...(!asks && isAct(allowed) && { isAllowedInside: true }) };
+  };
   const strengthOf = (name: string): Strength => {
     const known = workflow(name);
     return known === undefined ? strengthOfWork({ effect: 'external' }) : strengthOfGraph(known.graph as Graph);

@@ -1,8 +1,8 @@
 /** The `Agent` block: an agent written in a file. Its tools are those that the file names, within the permissions of the process. */
 import type { InputFault, Inputs, Need, NodeType } from '../../graph/contracts/node-type.ts';
-import { fieldsOf, optionFaults, outputField, readText, textField } from '../../nodes/blocks/http-call.ts';
+import { fieldsOf, optionFaults, outputField, readText, textField } from '../../nodes/blocks/block-options.ts';
 import { pathNeeds } from '../../nodes/file/local-path.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { historyFault } from '../history/conversation.ts';
 import {
   callOptions,
@@ -11,6 +11,7 @@ import {
   isReadOnly,
   listOf,
   maxLoops,
+  onChange,
   mode,
   modelField,
   schemaField,
@@ -21,7 +22,7 @@ import {
   plannedTools,
 } from './agent-block-tools.ts';
 
-const options = [maxLoops, mode, usesShell, isReadOnly, showsImages, ...callOptions];
+const options = [maxLoops, mode, onChange, usesShell, isReadOnly, showsImages, ...callOptions];
 
 const names = (description: string): NodeType['inputs'][string] => ({
   schema: { type: 'array', uniqueItems: true, items: { type: 'string', minLength: 1 } },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createBench, runToRest } from '../../../test/engine-kit.ts';
 import { faultsOf, read, types, type More } from '../../../test/yaml-kit.ts';
 import type { RunResult } from '../../engine/api.ts';
-import { textOf as messageText, type ModelMessage } from '../../graph/contracts/contracts.ts';
+import { textOf as messageText, type ModelMessage } from '../../graph/contracts/model-messages.ts';
 import { createScriptedModels, type Script } from '../../models/scripted.ts';
 import { judgeBlock } from './judge-block.ts';
 

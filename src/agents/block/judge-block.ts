@@ -1,5 +1,6 @@
 /** The `Judge` block: a verdict of a model, by a schema, compared with a threshold. */
-import { type Inputs, type NodeType, boundedBy } from '../../graph/contracts/node-type.ts';
+import type { Inputs, NodeType } from '../../graph/contracts/node-type.ts';
+import { boundedBy } from '../../graph/contracts/cut-off.ts';
 import {
   fieldsOf,
   inputFault,
@@ -9,8 +10,8 @@ import {
   readText,
   requireText,
   textField,
-} from '../../nodes/blocks/http-call.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+} from '../../nodes/blocks/block-options.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { callOptions, modelField, schemaField, schemaOf, settingsOf, checkSchema } from './agent-block-tools.ts';
 
 const threshold = numberOption('threshold', 'The least score that passes.', {

@@ -1,8 +1,9 @@
 /** Runs an `Agent` block: builds the agent that its inputs describe, and runs it. */
 import { CairnError } from '../../errors.ts';
 import { Outcome } from '../../graph/contracts/node-contract.ts';
-import { type NodeType, type TypedNodeContext, boundedBy } from '../../graph/contracts/node-type.ts';
-import { readText, requireText } from '../../nodes/blocks/http-call.ts';
+import type { NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
+import { boundedBy } from '../../graph/contracts/cut-off.ts';
+import { readText, requireText } from '../../nodes/blocks/block-options.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import type { AgentTool } from '../tools/tool-box.ts';
 import { grantedFiles } from '../files/local-files.ts';
@@ -14,6 +15,7 @@ import {
   listOf,
   maxLoops,
   mode,
+  onChange,
   schemaOf,
   serversOf,
   settingsOf,
@@ -52,6 +54,7 @@ function configOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext):
     allow: listOf(inputs['allow']),
     maxLoops: maxLoops.read(inputs),
     mode: mode.read(inputs),
+    onChange: onChange.read(inputs),
     history: historyOf(inputs),
     settings: settingsOf(inputs),
     budget: counted,

@@ -1,7 +1,8 @@
 /** Tools with which a model lists, searches, reads, writes and edits files. */
 import { FileRef } from '../../graph/file-ref.ts';
 import type { WrittenFile, FileStore, OpenFiles, PlannedWrite } from '../../ports/file-store.ts';
-import { isPlainObject, hashText } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
+import { hashText } from '../../state/values/canonical-text.ts';
 import { type AgentNode, tool, type ComposedTool, type AgentTool } from '../tools/tool-box.ts';
 import type { SavedConversation } from '../turn-note.ts';
 import { createHash } from 'node:crypto';
@@ -14,8 +15,8 @@ import type { searchFiles } from './search-files.ts';
 // retired.
 
 /** Names of the two steps of a write: the plan, and the write itself. */
-export const planStep = 'plan';
-export const writeStep = 'write';
+const planStep = 'plan';
+const writeStep = 'write';
 
 /** Written files by the attempt's signal. Each attempt has a signal of its own, so entries disappear with their attempt. */
 const byAttempt = new WeakMap<AbortSignal, Map<string, WrittenFile>>();
@@ -35,7 +36,7 @@ function retiredFiles({ retired }: Pick<AgentNode, 'retired'>): readonly Written
 }
 
 /** Notes a write. Called for each write in order, also for recorded ones when a function is repeated. */
-export function noteWritten(node: Pick<AgentNode, 'signal' | 'retired'>, written: WrittenFile): void {
+function noteWritten(node: Pick<AgentNode, 'signal' | 'retired'>, written: WrittenFile): void {
   filesOf(node).set(written.path, written);
 }
 
@@ -48,7 +49,7 @@ export function writtenIn(node: Pick<AgentNode, 'signal' | 'retired'>): readonly
  * Files whose writes were recorded when the attempt began. A file whose last write is in doubt is omitted, because that write is checked
  * separately.
  */
-export function recordedWrites(node: Pick<AgentNode, 'past' | 'retired'>): readonly WrittenFile[] {
+function recordedWrites(node: Pick<AgentNode, 'past' | 'retired'>): readonly WrittenFile[] {
   const written = new Map(retiredFiles(node).map((each) => [each.path, each]));
   const steps = node.past.steps().filter(({ status }) => status === 'done');
   const done = new Set(steps.map(({ name }) => name));
@@ -100,7 +101,7 @@ async function open(store: FileStore, node: AgentNode): Promise<OpenFiles> {
 type Change = (before: string | undefined) => string;
 
 /** Makes a tool that changes one file, as its arguments say. */
-export function writeTool(
+function writeTool(
   store: FileStore,
   about: Pick<ComposedTool, 'description' | 'input'>,
   changeOf: (args: Readonly<Record<string, unknown>>) => Promise<Change>,

@@ -24,7 +24,7 @@ import {
   type Bench,
 } from '../../../test/engine-kit.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
-import type { ToolResultPart } from '../../graph/contracts/contracts.ts';
+import type { ToolResultPart } from '../../graph/contracts/model-messages.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels, type ScriptedCall, type ScriptedModels } from '../../models/scripted.ts';

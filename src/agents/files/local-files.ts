@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { relative, sep } from 'node:path';
 import { NodeFailure, type Reconciliation, type StateView } from '../../graph/contracts/node-contract.ts';
-import type { Computed, OfState } from '../../nodes/draft/node-parts.ts';
+import type { Computed, OfState } from '../../nodes/draft/computed.ts';
 import { fileLimitBytes } from '../../nodes/blocks/files/read-file.ts';
 import {
   confinePath,

@@ -3,7 +3,7 @@ import { FileRef } from '../../graph/file-ref.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { fileFailure } from '../../nodes/file/files.ts';
 import type { FileStore, FileStoreContext, OpenFiles, WrittenFile } from '../../ports/file-store.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Files by path: references to stored bytes, texts, or bytes. */

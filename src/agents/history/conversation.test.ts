@@ -1,6 +1,6 @@
 /** What is sent of a conversation that has grown long. */
 import { expect, test } from 'vitest';
-import type { ModelMessage } from '../../graph/contracts/contracts.ts';
+import type { ModelMessage } from '../../graph/contracts/model-messages.ts';
 import { Conversation, type HistoryLimit } from './conversation.ts';
 import { tokensOf } from '../../model-calls/message-tokens.ts';
 

@@ -1,9 +1,9 @@
 /** A conversation that grows. All of it is recorded; of a long one, only the part that fits is sent. */
-import type { ModelMessage } from '../../graph/contracts/contracts.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import type { ModelMessage } from '../../graph/contracts/model-messages.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { tokensOf, tokensOfAll } from '../../model-calls/message-tokens.ts';
-import { summaryTextOf } from '../../graph/contracts/node-type.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { summaryTextOf } from '../../graph/contracts/cut-off.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { ModelSettings, ModelSteps } from '../model/model-step.ts';
 
 // Limits how much of a long conversation a model is sent.

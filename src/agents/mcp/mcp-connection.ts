@@ -5,9 +5,9 @@ import type * as StdioSdk from '@modelcontextprotocol/client/stdio';
 import { CairnError } from '../../errors.ts';
 import { importPeer } from '../../optional-peers.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import type { SecretReader } from '../../graph/contracts/contracts.ts';
+import type { SecretReader } from '../../graph/contracts/access.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import { maskFailure, resolveSecrets, type ResolvedSecrets } from '../../nodes/secrets/secret.ts';
 import type { MadeCall, McpTools } from './mcp-tools.ts';
 import {
@@ -291,7 +291,8 @@ function listed(tool: {
   readonly description?: string | undefined;
   readonly inputSchema: object;
   readonly annotations?:
-    { readonly readOnlyHint?: boolean | undefined; readonly idempotentHint?: boolean | undefined } | undefined;
+    | { readonly readOnlyHint?: boolean | undefined; readonly idempotentHint?: boolean | undefined }
+    | undefined;
 }): ListedTool {
   const { name, description, inputSchema, annotations = {} } = tool;
   return {

@@ -5,10 +5,10 @@
  */
 import { CairnError } from '../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
-import type { FileAccess } from '../../graph/contracts/contracts.ts';
+import type { FileAccess } from '../../graph/contracts/access.ts';
 import type { FileRef } from '../../graph/file-ref.ts';
 import { diffValues } from '../../state/values/diff.ts';
-import { canonicalText, hashText } from '../../state/values/values.ts';
+import { canonicalText, hashText } from '../../state/values/canonical-text.ts';
 import type { FunctionTool, NamedTool, ToolBox, ToolOffer } from '../tools/tool-box.ts';
 import { ReusedSession, withMcpServer, type ListedTool, type McpResult, type McpSession } from './mcp-connection.ts';
 import type { MadeCall, McpTools } from './mcp-tools.ts';
@@ -17,7 +17,7 @@ import type { SavedOffer } from '../turn-note.ts';
 // Makes the tools of an MCP server tools of an agent: with names of their own, each call a step, and a fingerprint to notice changes.
 
 /** A hash of everything that is sent to a model about a tool and everything we rely on. */
-export function fingerprint(tool: ListedTool | readonly ListedTool[]): string {
+function fingerprint(tool: ListedTool | readonly ListedTool[]): string {
   return hashText(canonicalText(tool)).slice(0, 22);
 }
 
@@ -67,7 +67,7 @@ function changesOf(
 }
 
 /** The server's tools that the agent offers, sorted by name, because the order in which a server lists them means nothing. */
-export function offeredOf({ config }: McpTools, tools: readonly ListedTool[]): readonly ListedTool[] {
+function offeredOf({ config }: McpTools, tools: readonly ListedTool[]): readonly ListedTool[] {
   const { server, only } = config;
   const missing = only?.find((name) => !tools.some((tool) => tool.name === name));
   if (missing !== undefined) {
@@ -81,12 +81,12 @@ export function offeredOf({ config }: McpTools, tools: readonly ListedTool[]): r
 }
 
 /** The tool's name for the model. Characters that models do not accept become `_`. */
-export function nameForModel({ config }: McpTools, tool: string): string {
+function nameForModel({ config }: McpTools, tool: string): string {
   return `${config.server}__${tool.replaceAll(/[^A-Za-z0-9_-]/gu, '_')}`;
 }
 
 /** Makes an agent's tool. It has class `external` and asks a person, unless the server is trusted or the user allows the tool. */
-export function toolOfServer(source: McpTools, listed: ListedTool, reused?: ReusedSession): FunctionTool {
+function toolOfServer(source: McpTools, listed: ListedTool, reused?: ReusedSession): FunctionTool {
   const { server, allow, trustsAnnotations } = source.config;
   const { name, description, inputSchema } = listed;
   const isRead = trustsAnnotations && listed.isReadOnly;
@@ -117,7 +117,7 @@ function withNotice(result: unknown, notice: string | undefined): unknown {
   return typeof result === 'string' ? `${notice}\n\n${result}` : { notice, result };
 }
 
-export function changed(server: string, what: readonly string[]): NodeFailure {
+function changed(server: string, what: readonly string[]): NodeFailure {
   return new NodeFailure(
     `the tools of the MCP server ${server} are not those that were agreed to: ${what.join('; ')}. Resume the run to be asked about them`,
     { code: 'MCP_CHANGED', applied: 'no', data: { server, what } },

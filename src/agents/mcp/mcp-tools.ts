@@ -1,7 +1,7 @@
 /** Describes an MCP server for an agent: how it is reached, which of its tools are used, and what of its claims is trusted. */
 import { CairnError } from '../../errors.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
-import { describeConfig } from '../../nodes/draft/node-parts.ts';
+import { describeConfig } from '../../nodes/draft/computed.ts';
 import { isTexts } from '../check-options.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 

@@ -5,11 +5,13 @@
  */
 import { NodeFailure, type NodeContext, type Question } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { canonicalText, isPlainObject } from '../../state/values/values.ts';
+import { canonicalText } from '../../state/values/canonical-text.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 
 /** A form to fill in, or a link to open. */
 export type ServerQuestion =
-  { readonly message: string; readonly schema: JsonSchema } | { readonly message: string; readonly url: string };
+  | { readonly message: string; readonly schema: JsonSchema }
+  | { readonly message: string; readonly url: string };
 
 export interface AnsweredQuestion {
   readonly question: ServerQuestion;

@@ -6,7 +6,7 @@ import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
 import type { Memories } from '../../ports/memories.ts';
-import { createMemoryMemories } from '../../stores/memory/memory-store.ts';
+import { createMemoryMemories } from '../../stores/memory/memory-memories.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
 import { agent } from '../agent.ts';
@@ -210,3 +210,26 @@ test('P6 a mode that is none, and an owner that is none, are refused', async () 
     /a user and a session/u,
   );
 });
+
+test.each(['live', 'snapshot', 'journaled'] as const)(
+  'X7.11 a fork that cannot act recalls what was recalled then and writes nothing, in mode %s',
+  async (consistency) => {
+    const memories = createMemoryMemories();
+    await memories.write(owner, ['before'], 'x');
+    const bench = createBench();
+    const graph = asking(memories, consistency);
+    const { waits } = await runToRest(bench.engine, graph, {}, 'r');
+    await bench.engine.answer('r', waits[0]?.waitId ?? '', 'yes');
+    const original = await resumeToRest(bench.engine, 'r', graph);
+    await memories.write(owner, ['since'], 'y');
+    const then = await contentsOf(memories);
+    const { runId } = await bench.engine.fork({ runId: 'r', seq: 0 }, { effects: 'refuse', rerunPure: true, graph });
+    const fork = await resumeToRest(bench.engine, runId, graph);
+    const seen = [fork.waits.map(({ prompt }) => prompt), fork.state.outputs];
+    expect(seen).toEqual(consistency === 'live' ? [['would read: a/memory recall'], {}] : [[], original.state.outputs]);
+    const other = await bench.engine.fork({ runId: 'r', seq: 0 }, { effects: 'refuse', answers: { a: 'no' } });
+    const { status } = await resumeToRest(bench.engine, other.runId, graph);
+    expect(status).toBe(consistency === 'snapshot' ? 'completed' : 'paused');
+    expect(await contentsOf(memories)).toEqual(then);
+  },
+);

@@ -5,7 +5,7 @@ import type { NodeContext, StateView } from '../../graph/contracts/node-contract
 import { withoutSecrets } from '../../model-calls/model-access.ts';
 import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
-import type { FromState, OfState } from '../../nodes/draft/node-parts.ts';
+import type { FromState, OfState } from '../../nodes/draft/computed.ts';
 import { tool, type AgentTool } from '../tools/tool-box.ts';
 
 export interface SessionMemoryOptions {
@@ -78,8 +78,11 @@ class NodeMemory implements SessionMemory {
 
   async recall(query: Parameters<SessionMemory['recall']>[0] = {}): Promise<readonly MemoryEntry[]> {
     const read = (): Promise<readonly MemoryEntry[]> => this.#memories.read(this.#owner, query);
-    if (this.#consistency === 'live') return read();
+    const { cannotAct } = this.#ctx;
+    if (this.#consistency === 'live' && !cannotAct) return read();
     const input = { owner: this.#owner, query };
+    // There it is the memory of then or none: what others have written since is no part of what would have happened.
+    if (cannotAct) return this.#ctx.step(`${this.#name} recall`, { effect: 'read', input }, read);
     // The class is `pure`, not `read`: a fork repeats reads, and would find the words of the run from which it was forked.
     return this.#ctx.step(`${this.#name} recall`, { effect: 'pure', input }, read);
   }
@@ -96,6 +99,8 @@ class NodeMemory implements SessionMemory {
         () => null,
       );
     if (this.#consistency !== 'journaled') {
+      // Such a fork is over once its write is refused; one that the record has was written then.
+      if (this.#ctx.cannotAct) return;
       // The key is the same in every attempt, so a repeated function writes nothing twice.
       const key = `${this.#ctx.idempotencyKey} ${this.#name} ${this.#writes}`;
       return this.#memories.write(this.#owner, contents, key);

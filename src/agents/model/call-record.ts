@@ -1,10 +1,12 @@
 /**
- * The recorded model calls of one conversation. A request is found by its content, and one that differs from what was recorded is detected
- * (A2, A3).
+ * The recorded model calls of one conversation: which of them a request is, whatever code makes it now (A2, A3).
  */
 import { CairnError } from '../../errors.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { LastList, MessageKeys } from '../../model-calls/model-access.ts';
+
+/** What becomes of a conversation whose code has changed since it began: it goes on from its record, or is refused. */
+export type OnChange = 'continue' | 'refuse';
 
 /** What is recorded of a call: the answer, and a short mark of each message that was sent for the first time. */
 export interface RecordedCall<Response = unknown> {
@@ -18,6 +20,16 @@ export interface RecordedCall<Response = unknown> {
   readonly by?: string;
   /** Data that the caller added. */
   readonly note?: unknown;
+  /** Where several conversations may go on side by side under one name: where it stands in its own. Absent in older records. */
+  readonly place?: CallPlace;
+}
+
+/** Where a call stands among several conversations under one name. */
+export interface CallPlace {
+  /** Identifies the answer that it follows; empty if it opens its conversation. */
+  readonly after: string;
+  /** Identifies the last message of its request. */
+  readonly said: string;
 }
 
 /** A call that is about to be made, or whose answer is recorded. */
@@ -30,15 +42,30 @@ export interface EnteredCall {
   readonly isRecorded: boolean;
   /** Whether an older version recorded it, for which the bound of the answer's tokens was a part of the key. */
   readonly isOlder: boolean;
+  /** What is on record of it, if it has its answer. */
+  readonly answered: RecordedCall | undefined;
+}
+
+/** A recorded call that this attempt has not made yet. */
+interface RemainingCall {
+  readonly name: string;
+  /** Its end is on record: its place is taken. */
+  readonly hasEnded: boolean;
+  readonly isLeft: boolean;
+  /** Undefined if it has no answer. */
+  readonly answered: RecordedCall | undefined;
 }
 
 /** The calls of one conversation in one visit of a node. `Message` is the type of its messages. */
 export class CallRecord<Message extends object> {
   readonly #ctx: NodeContext;
   readonly #name: string;
+  readonly #onChange: OnChange;
   readonly #keys = new MessageKeys();
-  /** The recorded calls of this conversation that this attempt has not made yet, by step name. Undefined: its end is not recorded. */
-  readonly #recorded = new Map<string, (RecordedCall | undefined)[]>();
+  /** The recorded calls of this conversation that this attempt has not made yet, by step name. */
+  readonly #recorded = new Map<string, RemainingCall[]>();
+  /** Those of them whose end is on record, in order: each stands at its place. */
+  readonly #inOrder: RemainingCall[] = [];
   /** Settings without the bound of the answer's tokens, by the settings with it. */
   readonly #unbound = new WeakMap<object, object>();
   readonly #pastMarks: readonly string[];
@@ -48,21 +75,26 @@ export class CallRecord<Message extends object> {
   readonly past: readonly RecordedCall[];
   /** All messages sent so far, each once, in order. */
   readonly #sent = new Set<Message>();
+  /** Openings whose record a conversation with another first message has taken. One that begins so after all shows that this was wrong. */
+  readonly #takenOver = new Set<string>();
   /** What the last call sent. */
   readonly #last = new LastList<Message>();
   #madeCount = 0;
 
   /** @param name - name of the conversation, unique within the node */
-  constructor(ctx: NodeContext, name: string) {
+  constructor(ctx: NodeContext, name: string, onChange: OnChange) {
     this.#ctx = ctx;
     this.#name = name;
+    this.#onChange = onChange;
     const own = ctx.past.steps().filter((step) => step.name.startsWith(`${name} `));
-    for (const { name: step, status, output } of own)
-      this.#remainingOf(step).push(status === 'done' ? (output as RecordedCall) : undefined);
+    for (const { name: step, status, output, isLeft = false } of own) {
+      const answered = status === 'done' ? (output as RecordedCall) : undefined;
+      const call = { name: step, hasEnded: status !== 'started', isLeft, answered };
+      this.#remainingOf(step).push(call);
+      if (call.hasEnded && !isLeft) this.#inOrder.push(call);
+    }
     this.#isFork = ctx.past.isFork;
-    this.past = own
-      .filter(({ status, isLeft }) => status === 'done' && isLeft !== true)
-      .map(({ output }) => output as RecordedCall);
+    this.past = this.#inOrder.flatMap(({ answered }) => (answered === undefined ? [] : [answered]));
     this.#pastMarks = this.past.flatMap(({ marks }) => marks);
   }
 
@@ -74,21 +106,65 @@ export class CallRecord<Message extends object> {
   /**
    * Begins a call.
    * @param settings - the request without its messages
-   * @throws AGENT_DIVERGED recorded answers are unused, but none is for this request, and the run is not a fork
+   * @param place - where it stands, if several conversations may go on under this name. Default: each call follows the one before
+   * @throws AGENT_DIVERGED recorded answers are unused, but none is for this request, and the conversation refuses changes, or it is not
+   * clear which of them stands in its place
    */
-  enter(settings: object, messages: readonly Message[]): EnteredCall {
-    const { name, key, isOlder } = this.#find(settings, messages);
-    const remaining = this.#remainingOf(name);
-    const isRecorded = remaining.length > 0;
-    if (isRecorded) remaining.shift();
-    else this.#refuseDivergence(messages);
+  enter(settings: object, messages: readonly Message[], place?: CallPlace): EnteredCall {
+    const request = this.#find(settings, messages);
+    const standing = this.#standing(request, place);
+    const { name, key, isOlder } = typeof standing === 'object' ? this.#callOf(standing, request) : request;
+    const used = this.#use(name);
+    const opened = used?.answered?.place;
+    if (opened?.after === '' && opened.said !== place?.said) this.#takenOver.add(opened.said);
+    const isTaken = place?.after === '' && used === undefined && this.#takenOver.has(place.said);
+    if (standing === 'unclear' || (used === undefined && this.#onChange === 'refuse'))
+      this.#refuseDivergence(messages, isTaken);
     const fresh = messages.slice(this.#last.take(messages)).filter((message) => !this.#sent.has(message));
     for (const message of fresh) this.#sent.add(message);
-    return { name, key, marks: fresh.map((message) => this.#keys.markOf(message)), isRecorded, isOlder };
+    const marks = fresh.map((message) => this.#keys.markOf(message));
+    return { name, key, marks, isRecorded: used !== undefined, isOlder, answered: used?.answered };
+  }
+
+  /** The call on record that stands where this request does; undefined if none does, so that the request is new. */
+  #standing({ name }: Named, place: CallPlace | undefined): RemainingCall | 'unclear' | undefined {
+    if (this.#onChange === 'refuse') return undefined;
+    if (place === undefined) return this.#inOrder[0];
+    const equal = this.#remainingOf(name)[0];
+    return equal?.hasEnded === true ? equal : this.#inPlace(place);
+  }
+
+  /** Of several conversations: the call that follows the same answer, or that opens its conversation with the same message. */
+  #inPlace({ after, said }: CallPlace): RemainingCall | 'unclear' | undefined {
+    const placed = this.#inOrder.filter(({ answered }) => answered !== undefined);
+    const here = placed.filter(({ answered }) => answered?.place?.after === after);
+    const [alike, isOpening] = [here.filter(({ answered }) => answered?.place?.said === said), after === ''];
+    const openings = this.past.filter(({ place }) => place?.after === '').length;
+    const found = alike.length > 0 || (isOpening && openings > 1) ? alike : here;
+    const [first] = found;
+    if (first !== undefined) return found.every(({ name }) => name === first.name) ? first : 'unclear';
+    // What an older version recorded says nothing of its place.
+    const isTaken = isOpening && this.#takenOver.has(said);
+    return isTaken || here.length > 0 || placed.some(({ answered }) => answered?.place === undefined)
+      ? 'unclear'
+      : undefined;
+  }
+
+  /** The call on record that stands where this request does: under its own name, whatever the request is now. */
+  #callOf({ name }: RemainingCall, request: Named): Named {
+    return name === request.name ? request : { name, key: name.slice(this.#name.length + 1), isOlder: false };
+  }
+
+  /** Uses the next recorded call of a name, if there is one. */
+  #use(name: string): RemainingCall | undefined {
+    const used = this.#remainingOf(name).shift();
+    const place = used === undefined ? -1 : this.#inOrder.indexOf(used);
+    if (place >= 0) this.#inOrder.splice(place, 1);
+    return used;
   }
 
   /** Finds a request on record. A higher bound of the answer's tokens makes no other request of it, since it changes no whole answer. */
-  #find(settings: object, messages: readonly Message[]): Pick<EnteredCall, 'name' | 'key' | 'isOlder'> {
+  #find(settings: object, messages: readonly Message[]): Named {
     const unbound = this.#withoutBound(settings);
     if (unbound !== settings) {
       const key = this.#keys.keyOf(settings, messages);
@@ -110,7 +186,7 @@ export class CallRecord<Message extends object> {
   }
 
   /** The next recorded calls of a name, which this attempt has not made yet. */
-  #remainingOf(name: string): (RecordedCall | undefined)[] {
+  #remainingOf(name: string): RemainingCall[] {
     let remaining = this.#recorded.get(name);
     if (remaining === undefined) this.#recorded.set(name, (remaining = []));
     return remaining;
@@ -120,11 +196,10 @@ export class CallRecord<Message extends object> {
    * Whether the next call with this name is on record, and whether it was made in place of the one before. `begun`: its end is not known.
    */
   nextOf(name: string): 'anew' | 'begun' | 'another' | undefined {
-    const remaining = this.#remainingOf(name);
-    if (remaining.length === 0) return undefined;
-    const [next] = remaining;
-    if (next === undefined) return 'begun';
-    return next.isAnew === true ? 'anew' : 'another';
+    const [next] = this.#remainingOf(name);
+    if (next === undefined) return undefined;
+    if (next.answered === undefined) return 'begun';
+    return next.answered.isAnew === true ? 'anew' : 'another';
   }
 
   /** Ends a call that was begun: it has its answer. */
@@ -137,9 +212,12 @@ export class CallRecord<Message extends object> {
     return this.#ctx.past.isRecorded(this.#find(settings, messages).name);
   }
 
-  /** Whether recorded answers are unused, but none is for this request. */
-  isDivergent(settings: object, messages: readonly Message[]): boolean {
-    return !this.#isFree && this.#remainingOf(this.#find(settings, messages).name).length === 0;
+  /** Whether this request would be refused now. Where others go on side by side, it need not be when they have gone on. */
+  isDivergent(settings: object, messages: readonly Message[], place: CallPlace): boolean {
+    if (this.#isFree) return false;
+    const request = this.#find(settings, messages);
+    if (this.#onChange === 'refuse') return this.#remainingOf(request.name).length === 0;
+    return this.#standing(request, place) === 'unclear';
   }
 
   /** Whether any request may be made: every recorded answer was used, or the run is a fork. */
@@ -150,8 +228,8 @@ export class CallRecord<Message extends object> {
   /**
    * Refuses a new request while recorded answers are unused. It means that the prompt, the tools or the code changed after the run began.
    */
-  #refuseDivergence(messages: readonly Message[]): void {
-    if (this.#isFree) return;
+  #refuseDivergence(messages: readonly Message[], isTaken: boolean): void {
+    if (this.#isFree && !isTaken) return;
     const own = [...new Set([...this.#sent, ...messages])];
     const index = own.findIndex((message, place) => this.#keys.markOf(message) !== this.#pastMarks[place]);
     const message = own[index] as { readonly role?: string; readonly content?: unknown } | undefined;
@@ -167,6 +245,9 @@ export class CallRecord<Message extends object> {
     });
   }
 }
+
+/** A request, and the name and hash under which it is recorded. */
+type Named = Pick<EnteredCall, 'name' | 'key' | 'isOlder'>;
 
 const excerptLength = 80;
 

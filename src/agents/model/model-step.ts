@@ -7,14 +7,14 @@ import type {
   ModelMessage,
   ModelResponse,
   ModelAccess,
-  RetryPolicy,
-  TraceSpan,
-} from '../../graph/contracts/contracts.ts';
+} from '../../graph/contracts/model-messages.ts';
+import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
+import type { TraceSpan } from '../../graph/contracts/trace-span.ts';
 import { NodeFailure, type NodeContext, type StepContext } from '../../graph/contracts/node-contract.ts';
-import { refuseStopped, isCutOff } from '../../graph/contracts/node-type.ts';
+import { refuseStopped, isCutOff } from '../../graph/contracts/cut-off.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
-import { CallRecord, type RecordedCall } from './call-record.ts';
+import { CallRecord, type OnChange, type RecordedCall } from './call-record.ts';
 
 // Bounds of an answer's tokens: whether an answer that was cut off may come whole when it is requested anew.
 
@@ -48,7 +48,7 @@ export interface AnsweredCall {
  * @param onFallback - called before a fallback is tried: pieces of the earlier answer are void
  * @throws NodeFailure an error that may be temporary, if there was one; else the last model's error
  */
-export async function askModel(
+async function askModel(
   settings: Omit<ModelCall, 'messages'>,
   messages: readonly ModelMessage[],
   fallbacks: readonly string[],
@@ -86,6 +86,8 @@ export interface ModelStepOptions {
   readonly timeoutMs?: number;
   /** Whether it does no harm to repeat a call that offers tools run by the provider. Default false. */
   readonly idempotent?: boolean;
+  /** What becomes of a conversation whose code has changed since it began. Default `continue`. */
+  readonly onChange?: OnChange;
   /** Models to try in order if the model gives no answer. */
   readonly fallbacks?: readonly string[];
   /**
@@ -159,12 +161,22 @@ export class ModelSteps {
     this.#options = options;
     this.#span = span;
     this.#models = ctx.models;
-    this.#record = new CallRecord(ctx, options.name ?? 'model');
+    this.#record = new CallRecord(ctx, options.name ?? 'model', options.onChange ?? 'continue');
+  }
+
+  /** The notes of the answers on record when the attempt began. */
+  get notes(): readonly unknown[] {
+    return this.#record.past.map(({ note }) => note);
+  }
+
+  /** The note of the call that is made next, if its answer is on record. */
+  noteOfUpcoming(): unknown {
+    return this.#record.past[this.#record.madeCount]?.note;
   }
 
   /** The note of the next recorded call, if the last call was recorded too. It tells what happened between the two. */
   noteOfNext(): unknown {
-    return this.#isRecorded ? this.#record.past[this.#record.madeCount]?.note : undefined;
+    return this.#isRecorded ? this.noteOfUpcoming() : undefined;
   }
 
   /** Whether the last answer was cut off under a lower bound of its tokens than the call has now, so that asking anew makes sense. */
@@ -174,7 +186,8 @@ export class ModelSteps {
 
   /**
    * Makes the call, or returns its recorded answer.
-   * @throws AGENT_DIVERGED recorded answers are unused, but none is for this request, and the run is not a fork; the models' errors
+   * @throws AGENT_DIVERGED recorded answers are unused, but none is for this request, and the conversation refuses changes; the models'
+   * errors
    */
   async call(
     settings: ModelSettings,
@@ -191,7 +204,7 @@ export class ModelSteps {
     const options = {
       effect: 'external',
       idempotent: isHarmless,
-      forgettable: isHarmless,
+      isModelCall: isHarmless,
       followsRecord: true,
       about: `a call of the model ${settings.model}`,
       input: key,

@@ -1,11 +1,6 @@
 /** Vectors and rankings as steps of a node: each is paid for once, and known by its request (X4, X6). */
-import type {
-  EmbedCall,
-  ModelUsage,
-  RerankCall,
-  RerankResponse,
-  RetryPolicy,
-} from '../../graph/contracts/contracts.ts';
+import type { EmbedCall, ModelUsage, RerankCall, RerankResponse } from '../../graph/contracts/model-messages.ts';
+import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
 import type { NodeContext, StepContext } from '../../graph/contracts/node-contract.ts';
 import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
@@ -97,7 +92,7 @@ function buy<Value>(
     {
       effect: 'external',
       idempotent: true,
-      forgettable: true,
+      isModelCall: true,
       about: `a call of the model ${call.model}`,
       input: key,
       retry,

@@ -1,6 +1,6 @@
 /** The modes: what a request holds, and what sloppy answers mean. */
 import { describe, expect, test } from 'vitest';
-import type { ModelResponse, ToolCallPart } from '../../graph/contracts/contracts.ts';
+import type { ModelResponse, ToolCallPart } from '../../graph/contracts/model-messages.ts';
 import { createMode } from './modes.ts';
 import { readLooseJson, type ModeName, type Offer, type Turn } from './text-modes.ts';
 

@@ -1,7 +1,12 @@
 /** Makes a mode by its name. */
-import { type ToolCallPart, textOf, type ToolResultPart, type ModelTool } from '../../graph/contracts/contracts.ts';
+import {
+  type ToolCallPart,
+  textOf,
+  type ToolResultPart,
+  type ModelTool,
+} from '../../graph/contracts/model-messages.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import {
   readLooseJson,
   type Mode,
@@ -29,7 +34,7 @@ const names = {
   answer: ['answer', 'final_answer'],
 } as const;
 
-export function jsonMode(offer: Offer): Mode {
+function jsonMode(offer: Offer): Mode {
   const schema = envelopeOf(offer);
   return {
     request: { ...offeredByProvider(offer), schema },
@@ -125,7 +130,7 @@ function pick(from: Readonly<Record<string, unknown>>, keys: readonly string[]):
 
 const nothing: ResultForModel = { output: null };
 
-export function nativeMode({ tools, answer }: Offer): Mode {
+function nativeMode({ tools, answer }: Offer): Mode {
   return {
     request: { ...(tools.length > 0 && { tools }), ...(answer !== undefined && { schema: answer }) },
     guide: undefined,
@@ -160,7 +165,7 @@ export function nativeMode({ tools, answer }: Offer): Mode {
 
 // The mode `react`: lines of text with Thought, Action and Action Input, followed by an Observation; or a Final Answer.
 
-export function reactMode(offer: Offer): Mode {
+function reactMode(offer: Offer): Mode {
   const tools = ownTools(offer);
   return {
     request: offeredByProvider(offer),
@@ -263,7 +268,7 @@ function actionInputOf(text: string, tool: ModelTool | undefined): unknown {
 
 // The mode `xml`: tags in a text, with calls whose arguments are JSON, or the final answer.
 
-export function xmlMode(offer: Offer): Mode {
+function xmlMode(offer: Offer): Mode {
   return {
     request: offeredByProvider(offer),
     guide: [

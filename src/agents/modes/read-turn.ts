@@ -2,8 +2,8 @@
  * Reads an answer of the model, and takes out of it what must not be taken: what was cut off at the limit of tokens, and calls without
  * number. What is sent to the model about it is part of the conversation, so these texts stay as they are (A2).
  */
-import { isCutOff } from '../../graph/contracts/node-type.ts';
-import type { ModelMessage, ModelResponse } from '../../graph/contracts/contracts.ts';
+import { isCutOff } from '../../graph/contracts/cut-off.ts';
+import type { ModelMessage, ModelResponse } from '../../graph/contracts/model-messages.ts';
 import type { TurnNote } from '../turn-note.ts';
 import type { Mode, Turn } from './text-modes.ts';
 

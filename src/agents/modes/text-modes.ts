@@ -8,9 +8,9 @@ import {
   type ToolCallPart,
   type ToolResultPart,
   textOf,
-} from '../../graph/contracts/contracts.ts';
+} from '../../graph/contracts/model-messages.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 
 // Parses JSON as models write it: in a code fence, inside other text, with line ends inside strings, with trailing commas.
 

@@ -1,10 +1,11 @@
 /** A tool with which a model runs programs. A person is asked before each call, unless the agent's `allow` names the tool. */
 import { NodeFailure, type EffectClass, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
-import { beforeEffect, type Computed, type OfState } from '../../nodes/draft/node-parts.ts';
+import { beforeEffect } from '../../nodes/draft/before-effect.ts';
+import type { Computed, OfState } from '../../nodes/draft/computed.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, runCommand } from '../../nodes/shell/run-command.ts';
-import { tool, type Approval, type FunctionTool } from '../tools/tool-box.ts';
+import { tool, type ApprovalPolicy, type FunctionTool } from '../tools/tool-box.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** A program and its arguments. They are not interpreted by a shell. */
@@ -22,7 +23,7 @@ export interface ShellToolOptions<S extends StateView = StateView> {
    */
   readonly effect?: EffectClass;
   /** When to ask a person. Default: always, unless the effect class says that nothing is changed or `allow` names the tool. */
-  readonly approval?: Approval<{ readonly command: Command }>;
+  readonly approval?: ApprovalPolicy<{ readonly command: Command }>;
   /** Timeout of one command in milliseconds, after which its process group is killed. Default 120,000. */
   readonly timeoutMs?: number;
   /** The most bytes recorded of stdout, and of stderr: beginning and end. Default 32 KiB. */
@@ -76,7 +77,7 @@ export function shellTool<S extends StateView = StateView>(
     input,
     effect,
     timeoutMs,
-    ...(approval !== undefined && { approval: approval as Approval<unknown> }),
+    ...(approval !== undefined && { approval: approval as ApprovalPolicy<unknown> }),
     run: async (args, { idempotencyKey, signal, secrets, emit, node }) => {
       const { command } = args as { readonly command: Command };
       const { request, mask } = await beforeEffect(async () => {

@@ -1,6 +1,7 @@
 /** An agent at work in a stage: the tools that the stage names, in its folder, with the hooks around them. */
 import { Outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
-import { boundedBy, type StageAgentRequest, type StageTool } from '../../graph/contracts/node-type.ts';
+import { boundedBy } from '../../graph/contracts/cut-off.ts';
+import type { StageAgentRequest, StageTool } from '../../graph/contracts/stage-agent.ts';
 import { agent } from '../agent.ts';
 import type { AgentTool } from '../tools/tool-box.ts';
 import { fileTools } from '../files/file-tools.ts';
@@ -14,7 +15,17 @@ import { hookTool } from './tool-hooks.ts';
 const loopsDefault = 50;
 
 export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest): Promise<string> {
-  const { model, messages, attempt, loopsMax = loopsDefault, timeoutMs, settings, hooks, counted = [] } = request;
+  const {
+    model,
+    messages,
+    attempt,
+    loopsMax = loopsDefault,
+    timeoutMs,
+    settings,
+    hooks,
+    onChange,
+    counted = [],
+  } = request;
   if (request.tools.includes('write') || request.tools.includes('shell'))
     await makeFolder(resolveLocalPath(request.folder), request.isGranted);
   const byGroup = toolsOf(request);
@@ -27,6 +38,7 @@ export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest
     tools: working,
     allow: [...new Set(allow)],
     maxLoops: loopsMax,
+    ...(onChange !== undefined && { onChange }),
     // Whose budget it is does not matter here: its units are what is counted.
     ...(counted.length > 0 && { budget: Object.fromEntries(counted.map((unit) => [unit, Number.MAX_SAFE_INTEGER])) }),
     ...(timeoutMs !== undefined && { calls: { timeoutMs } }),

@@ -1,5 +1,5 @@
 /** The agent of stages in workflows written as text. */
-import type { StageAgent } from '../../graph/contracts/node-type.ts';
+import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import { pathNeeds } from '../../nodes/file/local-path.ts';
 
 /** An agent that works on the files of this machine; pass it to `readDot` for pipelines whose stages have `tools`. */

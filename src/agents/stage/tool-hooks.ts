@@ -1,7 +1,7 @@
 /** Commands that are run before and after each call of a tool: one may refuse the call, the other gets its result. */
 import { reasonOf } from '../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
-import type { ToolHooks } from '../../graph/contracts/node-type.ts';
+import type { ToolHooks } from '../../graph/contracts/stage-agent.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, describeEnd, runCommand, type CommandEnd } from '../../nodes/shell/run-command.ts';
 import {
@@ -11,7 +11,7 @@ import {
   type ToolCallContext,
   callContext,
 } from '../tools/tool-box.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 
 /** Of one hook; its process group is killed then. */
 const hookMs = 60_000;

@@ -5,12 +5,10 @@ import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { approvalSchema, readApproval } from '../../schema/approval-answer.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
-import { mapLeaves } from '../../nodes/draft/node-parts.ts';
+import { mapLeaves } from '../../nodes/draft/computed.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { toJson } from '../../state/values/to-json.ts';
-import { asksByDefault, type AgentTool, type Approval, type NamedTool } from './tool-box.ts';
-import type { FileAccess, ToolResultPart } from '../../graph/contracts/contracts.ts';
-import { FileRef } from '../../graph/file-ref.ts';
-import { copyValue } from '../../state/values/admit.ts';
+import { asksByDefault, type AgentTool, type ApprovalPolicy, type NamedTool } from './tool-box.ts';
 
 /** The tool that a person is asked about. */
 export interface ToolToApprove extends Pick<NamedTool, 'name' | 'inputSchema'> {
@@ -75,7 +73,7 @@ export async function needsApproval(tool: NamedTool, args: unknown, allow: reado
 /**
  * Whether this `approval` asks before a call. Anything that is not clearly a no asks: a function that forgets to return lets nothing pass.
  */
-export async function asksBefore<Args>(approval: Approval<Args>, args: Args): Promise<boolean> {
+export async function asksBefore<Args>(approval: ApprovalPolicy<Args>, args: Args): Promise<boolean> {
   if (typeof approval !== 'function') return approval !== 'never';
   return ((await approval(args)) as unknown) !== false;
 }
@@ -92,19 +90,18 @@ export interface CallToApprove {
 
 /**
  * Asks, or returns the recorded answer. What is shown is what runs: the checked arguments, not the model's words for them. Arguments that a
- * person gives are checked too, and where the schema makes others of them, or finds them wrong, it asks again.
+ * person gives are checked too, and where the schema makes others of them, or finds them wrong, it asks again. The question is known by the
+ * tool and these arguments, whatever the schema says of them.
  */
 export async function askApproval(
   ctx: NodeContext,
   { name, definition, inputSchema, audience }: ToolToApprove,
-  { key, input, args }: CallToApprove,
+  call: CallToApprove,
 ): Promise<Decision> {
-  const question = questionName(key);
-  const { past } = ctx;
-  // A question of an older run has no such record.
-  const isRecorded = past.kindOf(question) === undefined || past.kindOf(`${question} arguments`) !== undefined;
-  let proposed = isRecorded ? await asRecorded(ctx, `${question} arguments`, input, args) : args;
-  for (let remark = ''; ;) {
+  const question = questionName(call.key);
+  const identityOf = (args: unknown): unknown => ({ tool: name, args });
+  let { proposed, remark } = await argumentsToShow(ctx, definition, call, identityOf);
+  for (;;) {
     const answer = await ctx.ask({
       name: question,
       prompt: `${remark}May the agent call ${name}?\n${JSON.stringify(toJson(proposed), undefined, 2)}`,
@@ -115,6 +112,7 @@ export async function askApproval(
       matching: 'open',
       schema: answerSchema(inputSchema),
       metadata: { tool: name, args: proposed },
+      identity: identityOf(proposed),
       isApproval: true,
       ...(audience !== undefined && { audience }),
     });
@@ -126,18 +124,123 @@ export async function askApproval(
       remark = `${checked.fault}\n`;
       continue;
     }
-    const edited = await asRecorded(ctx, `${question} edited arguments`, data, checked.value);
+    const edited = isDeepStrictEqual(checked.value, data)
+      ? data
+      : await asRecorded(ctx, editedName(question), data, checked.value);
     if (isDeepStrictEqual(edited, data)) return { kind: 'approved', args: edited };
     proposed = edited;
     remark = 'These are the arguments as the tool takes them.\n';
   }
 }
 
+const shownName = (question: string, nth: number): string => `${question} arguments${nth === 1 ? '' : ` ${nth}`}`;
+const editedName = (question: string): string => `${question} edited arguments`;
+
+/** How often the arguments of a question are on record: once, and once more each time that a changed tool made others of them. */
+function timesShown({ past }: NodeContext, question: string): number {
+  let count = 0;
+  while (past.kindOf(shownName(question, count + 1)) !== undefined) count += 1;
+  return count;
+}
+
+/**
+ * The arguments to ask about. Those of the question on record stand, though a schema may make others each time; where the tool has changed
+ * since and makes others of what the model gave, these are asked about, and the question says what differs.
+ */
+async function argumentsToShow(
+  ctx: NodeContext,
+  definition: Pick<AgentTool, 'input'>,
+  { key, input, args }: CallToApprove,
+  identityOf: (args: unknown) => unknown,
+): Promise<{ readonly proposed: unknown; readonly remark: string }> {
+  const question = questionName(key);
+  const isAsked = ctx.past.kindOf(question) !== undefined;
+  const count = timesShown(ctx, question);
+  if (count === 0 && isDeepStrictEqual(args, input)) return { proposed: args, remark: '' };
+  if (count === 0 && !isAsked)
+    return { proposed: await asRecorded(ctx, shownName(question, 1), input, args), remark: '' };
+  // An older version did not record which arguments it showed.
+  if (count === 0 && !ctx.past.isAsked(question, identityOf(input))) return { proposed: args, remark: '' };
+  const current = await shownArguments(ctx, question, count, input);
+  // Under the same code, what differs from the record is what the schema makes anew each time.
+  const mayHaveChanged = count === 0 || !isAsked || ctx.past.isOfOtherCode(question);
+  const hasChanged = mayHaveChanged && !isDeepStrictEqual(current, args);
+  const again = hasChanged ? await checkAgainst(definition.input, input, 'arguments') : undefined;
+  if (again?.fault === undefined && again !== undefined && differs(current, args, again.value)) {
+    const proposed = await asRecorded(ctx, shownName(question, count + 1), input, args);
+    return { proposed, remark: isAsked ? changedWords(current, proposed) : '' };
+  }
+  return { proposed: current, remark: '' };
+}
+
+/** The arguments that the question on record shows. */
+async function shownArguments(ctx: NodeContext, question: string, count: number, input: unknown): Promise<unknown> {
+  if (count === 0) return input;
+  ctx.past.pass(Array.from({ length: count - 1 }, (_, index) => shownName(question, index + 1)));
+  return asRecorded(ctx, shownName(question, count), input, undefined);
+}
+
+/** Whether a record is another than two runs of a schema agree on. Where they do not agree, it makes a new value each time. */
+function differs(recorded: unknown, first: unknown, second: unknown): boolean {
+  const values = [recorded, first, second];
+  if (values.every(isPlainObject)) {
+    const keys = new Set(values.flatMap((value) => Object.keys(value)));
+    return [...keys].some((key) => differs(...(values.map((value) => value[key]) as [unknown, unknown, unknown])));
+  }
+  return isDeepStrictEqual(first, second) && !isDeepStrictEqual(first, recorded);
+}
+
+function changedWords(before: unknown, now: unknown): string {
+  const own = (value: unknown): Readonly<Record<string, unknown>> =>
+    isPlainObject(value) ? value : { arguments: value };
+  const [old, made] = [own(before), own(now)];
+  const words = (value: unknown): string => (value === undefined ? 'absent' : JSON.stringify(toJson(value)));
+  const changes = [...new Set([...Object.keys(old), ...Object.keys(made)])].flatMap((key) =>
+    isDeepStrictEqual(old[key], made[key]) ? [] : [`${key} was ${words(old[key])}, and is ${words(made[key])}`],
+  );
+  return `The tool has changed since this was asked: ${changes.join('; ')}.\n`;
+}
+
+/** What a person decided about a call that has begun since: it runs with the arguments that were approved, whatever the tool takes now. */
+export function recordedDecision({ past }: NodeContext, { key, input, args }: CallToApprove): Decision {
+  const question = questionName(key);
+  const answered = past.answerTo(question);
+  if (answered === undefined) return { kind: 'approved', args };
+  const { approved, feedback, data } = readApproval(answered.value);
+  if (!approved) return { kind: 'refused', reason: feedback };
+  if (data !== undefined) return { kind: 'approved', args: thawed(data) };
+  const names = [editedName(question), `${question} arguments`];
+  const call = past.steps().findLast(({ name }) => names.some((one) => name === one || name.startsWith(`${one} `)));
+  if (call !== undefined) return { kind: 'approved', args: thawed(call.output) };
+  // An older version did not record what it showed.
+  return { kind: 'approved', args: past.isOfOtherCode(question) ? input : args };
+}
+
+/**
+ * The arguments of a call whose function is repeated, which has to get the same each time: what a schema makes anew, as a new id is, is on
+ * record.
+ */
+export async function fixedArguments(
+  ctx: NodeContext,
+  definition: Pick<AgentTool, 'input'>,
+  { key, input, args }: CallToApprove,
+): Promise<unknown> {
+  const name = `arguments of ${key}`;
+  if (ctx.past.kindOf(name) === 'step') return asRecorded(ctx, name, input, args);
+  if (isDeepStrictEqual(args, input)) return args;
+  const again = await checkAgainst(definition.input, input, 'arguments');
+  const isNew = again.fault === undefined && !isDeepStrictEqual(again.value, args);
+  return isNew ? asRecorded(ctx, name, input, args) : args;
+}
+
 /** Records the arguments that a person is shown: a schema may make others each time, as a default that is a new id does. */
 async function asRecorded(ctx: NodeContext, name: string, input: unknown, args: unknown): Promise<unknown> {
-  if (isDeepStrictEqual(args, input)) return args;
   const recorded = await ctx.step(name, { effect: 'pure', input: input }, () => args);
-  // What is recorded is frozen, and tools get arguments of their own.
+  return thawed(recorded);
+}
+
+/** What is recorded is frozen, and tools get arguments of their own. */
+function thawed(recorded: unknown): unknown {
   return mapLeaves(recorded, (leaf) => leaf);
 }
 
@@ -146,116 +249,4 @@ export function refusedText(name: string, reason: string | undefined): string {
   return reason === undefined
     ? `a person refused this call of ${name}`
     : `a person refused this call of ${name}: ${reason}`;
-}
-
-// What the model is shown of a tool's result: all of it if it is short, otherwise its two ends and where the whole is.
-
-/** The longest result that a model is shown whole, in bytes. */
-const resultBytesMax = 64 * 1024;
-/** Bytes shown of each end of a result that is too long to show whole. */
-const endBytes = 8 * 1024;
-/** The deepest nesting of a result that has no record of its own, and becomes part of that of the next model call. */
-const composedDepthMax = 100;
-
-/** What a model gets as the result of a call. */
-export interface Observation {
-  readonly output: unknown;
-  /** The result with images, for a model that accepts them. */
-  readonly parts?: NonNullable<ToolResultPart['parts']>;
-  readonly isError?: true;
-  /** Name of the step, question or child run that the call was recorded as. */
-  readonly from?: string;
-  /** If that is a child run: id of the node whose output is the result, or null if its artifacts are. */
-  readonly node?: string | null;
-  /** Whether that record holds the result. */
-  readonly isRecorded?: boolean;
-  /** A result that no record holds, if it is too long to show whole. */
-  readonly whole?: FileRef;
-  /** Whether equal calls get this result. */
-  readonly isKept?: boolean;
-  /** Whether it is the result of an earlier equal call. */
-  readonly isCached?: true;
-}
-
-/** The last value of a function that yields several. The earlier ones are reported as they come. */
-export async function lastOf(result: unknown, onPart: (value: unknown) => void): Promise<unknown> {
-  if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return result;
-  let last: { readonly value: unknown } | undefined;
-  for await (const value of result as AsyncIterable<unknown>) {
-    if (last !== undefined) onPart(last.value);
-    last = { value };
-  }
-  return last?.value;
-}
-
-/** A result in the form in which it is stored: bytes become a file. */
-export async function storable(result: unknown, files: FileAccess, name: string): Promise<unknown> {
-  if (!(result instanceof Uint8Array)) return result ?? null;
-  return files.put(result, { name: `${name}.bin` });
-}
-
-/**
- * A stored result as the model is shown it. @param from - name of the record that holds it. @param showsImages - else an image is described
- */
-export function observation(result: unknown, from: string, showsImages = false): Observation {
-  const text = textOf(result);
-  const output = shorten(text, `is on record as ${from}`) ?? legible(result);
-  if (!showsImages || !(result instanceof FileRef) || !result.type.startsWith('image/')) return { output };
-  const image = { type: 'image', data: result, mediaType: result.type, name: result.name } as const;
-  return { output, parts: [{ type: 'text', text }, image] };
-}
-
-/**
- * The result of a composed tool, which has no record of its own, as the model is shown it. If it is too long for that, it is stored as a
- * file.
- * @throws VALUE_UNSTORABLE
- */
-export async function composedObservation(
-  result: unknown,
-  files: FileAccess,
-  name: string,
-  showsImages = false,
-): Promise<Observation> {
-  const limits = { valueBytes: Infinity, valueDepth: composedDepthMax };
-  const value = copyValue(await storable(result, files, name), [name], limits);
-  const text = textOf(value);
-  if (!isLong(text)) return observation(value, name, showsImages);
-  const whole = await files.put(Buffer.from(text), { name: `${name}.txt`, type: 'text/plain' });
-  return { output: shorten(text, `is ${describeFile(whole)}`), whole };
-}
-
-/** The two ends of a text that is too long to show whole; undefined if it is not. @param place - says where the whole is */
-export function shorten(text: string, place: string): string | undefined {
-  if (!isLong(text)) return undefined;
-  // Cut between characters, never inside of one.
-  const head = Buffer.from(text.slice(0, endBytes)).subarray(0, endBytes);
-  const first = new TextDecoder().decode(head, { stream: true });
-  const tail = Buffer.from(text.slice(-endBytes)).subarray(-endBytes);
-  const last = tail.subarray(tail.findIndex((byte) => (byte & 0xc0) !== 0x80)).toString();
-  const omitted = Buffer.byteLength(text) - Buffer.byteLength(first) - Buffer.byteLength(last);
-  return `${first}\n[… ${omitted} bytes are left out here; the whole ${place} …]\n${last}`;
-}
-
-function isLong(text: string): boolean {
-  // One UTF-16 unit takes at most three bytes.
-  return text.length * 3 > resultBytesMax && Buffer.byteLength(text) > resultBytesMax;
-}
-
-/** The result as text, whole. */
-function textOf(result: unknown): string {
-  const readable = legible(result);
-  return typeof readable === 'string' ? readable : JSON.stringify(readable);
-}
-
-/** A stored value as a model can read it: as plain JSON, with files and bytes described. Providers refuse a text with half a character. */
-function legible(result: unknown): unknown {
-  return mapLeaves(result, (leaf) => {
-    if (typeof leaf === 'string') return leaf.toWellFormed();
-    if (leaf instanceof FileRef) return describeFile(leaf);
-    return leaf instanceof Uint8Array ? `[${leaf.byteLength} bytes]` : toJson(leaf);
-  });
-}
-
-function describeFile({ name, type, sizeBytes, hash }: FileRef): string {
-  return `[file ${name}, ${type}, ${sizeBytes} bytes, ${hash.slice(0, 12)}]`;
 }

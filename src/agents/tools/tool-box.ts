@@ -1,7 +1,10 @@
 /** The tools of one agent by name: its description for the model, and what a call runs. */
+import { isDeepStrictEqual } from 'node:util';
 import type { AnsweredQuestion } from '../mcp/server-questions.ts';
+import { withoutDefaults } from '../../schema/schema-defaults.ts';
 import { CairnError } from '../../errors.ts';
 import type {
+  InnerWork,
   EffectClass,
   NodeContext,
   Question,
@@ -9,13 +12,9 @@ import type {
   StepContext,
   NodeImplementation,
 } from '../../graph/contracts/node-contract.ts';
-import type {
-  RetryPolicy,
-  SecretReader,
-  FileAccess,
-  ModelTool,
-  ProviderTool,
-} from '../../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
+import type { SecretReader, FileAccess } from '../../graph/contracts/access.ts';
+import type { ModelTool, ProviderTool } from '../../graph/contracts/model-messages.ts';
 import {
   asInnerWork,
   isAct,
@@ -56,7 +55,7 @@ export interface ToolCallContext {
 export type AgentNode = Pick<NodeContext, 'nodePath' | 'state' | 'signal' | 'files' | 'past' | 'retired' | 'emit'>;
 
 /** When to ask a person before a call. */
-export type Approval<Args> = 'always' | 'never' | ((args: Args) => boolean | Promise<boolean>);
+export type ApprovalPolicy<Args> = 'always' | 'never' | ((args: Args) => boolean | Promise<boolean>);
 
 interface ToolParts<Schema extends AnySchema> {
   /** The description for the model: what the tool does and when to use it. */
@@ -67,7 +66,7 @@ interface ToolParts<Schema extends AnySchema> {
    * When to ask a person. Default: `always` for the classes `write` and `external`, unless the agent's `allow` names the tool; else
    * `never`.
    */
-  readonly approval?: Approval<SchemaValue<Schema>>;
+  readonly approval?: ApprovalPolicy<SchemaValue<Schema>>;
   /** Whom to ask: `staff` (default), or the `user` whose request the run is. */
   readonly audience?: Question['audience'];
   /** Whether a call gets the result of an earlier call with equal arguments in the same visit of the agent. Default false. */
@@ -146,7 +145,9 @@ const composedKeys = [...sharedKeys, 'run', 'composed', 'effect'] as const satis
 const nodeKeys = [...sharedKeys, 'node', 'result'] as const satisfies readonly (keyof NodeTool)[];
 
 export type AgentTool<Schema extends AnySchema = AnySchema> =
-  FunctionTool<Schema> | ComposedTool<Schema> | NodeTool<Schema>;
+  | FunctionTool<Schema>
+  | ComposedTool<Schema>
+  | NodeTool<Schema>;
 
 /**
  * Makes a tool of a function. The type of its arguments follows from the schema.
@@ -183,14 +184,27 @@ export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): A
  * are not known here.
  */
 export function strengthOfTool(definition: AgentTool): Strength {
-  if ('run' in definition)
-    return strengthOfWork({ effect: definition.effect ?? (definition.composed === true ? 'pure' : 'external') });
+  if ('run' in definition) {
+    const known = isComposed(definition) ? workInTools.get(definition.run) : undefined;
+    return strengthOfWork(known ?? { effect: declaredEffect(definition) });
+  }
   const { node } = definition;
   return 'nodeIndex' in node ? strengthOfGraph(node) : strengthOfNode(node);
 }
 
-/** Whether a call may change the outside world. */
-export const actsOutside = (definition: AgentTool): boolean => isAct(strengthOfTool(definition).effect);
+export function isComposed(definition: AgentTool): definition is ComposedTool {
+  return 'composed' in definition && (definition.composed ?? false);
+}
+
+const declaredEffect = ({ effect, composed }: FunctionTool | ComposedTool): EffectClass =>
+  effect ?? (composed === true ? 'pure' : 'external');
+
+/** What the calls do that a composed tool of this package makes, and whether they ask before, by the tool's function. */
+export const workInTools: WeakMap<ComposedTool['run'], InnerWork> = new WeakMap<ComposedTool['run'], InnerWork>();
+
+/** Whether a call by itself may change the outside world. Those that a composed tool makes tell of their own ends. */
+export const actsOutside = (definition: AgentTool): boolean =>
+  isAct('run' in definition ? declaredEffect(definition) : strengthOfTool(definition).effect);
 
 /**
  * Whether a person is asked before a call, where its `approval` does not say: it does something that acts, without asking by itself, and
@@ -207,10 +221,11 @@ export function toolClasses(box: ToolBox, allow: readonly string[] | true): read
     const { definition } = box.find(name) as NamedTool;
     const { approval = asksByDefault({ name, definition }, allow) ? 'always' : 'never' } = definition;
     const { effect, asks = false } = asInnerWork(strengthOfTool(definition));
-    return { name, definition, effect, asks: asks || (approval !== 'never' && typeof approval !== 'function') };
+    const isAsked = asks || (approval !== 'never' && typeof approval !== 'function');
+    return { name, definition, effect, asks: isAsked, isAllowed: !isAsked };
   });
   const others = box.offered.filter((tool) => 'providerTool' in tool);
-  return [...own, ...others.map(({ name }): ToolClass => ({ name, effect: 'external', asks: false }))];
+  return [...own, ...others.map(({ name }): ToolClass => ({ name, effect: 'external', asks: false, isAllowed: true }))];
 }
 
 // Makes the second argument of a tool's function.
@@ -240,6 +255,8 @@ export interface ToolClass {
   readonly effect: EffectClass;
   /** Whether a person is asked before it acts: about the call, or in it. */
   readonly asks: boolean;
+  /** Whether the agent may call it without asking. */
+  readonly isAllowed: boolean;
   readonly definition?: AgentTool;
 }
 
@@ -300,7 +317,7 @@ export function createToolBox(tools: Readonly<Record<string, ToolEntry>>): ToolB
       continue;
     }
     const definition = definitionOf(name, entry);
-    const inputSchema = jsonSchemaOf(definition.input, 'input', `tool ${name}: input`);
+    const inputSchema = schemaOf(name, definition);
     named.set(name, { name, definition, inputSchema, ...targetOf(name, definition) });
     offered.push({ name, description: definition.description, inputSchema });
   }
@@ -312,6 +329,14 @@ export function createToolBox(tools: Readonly<Record<string, ToolEntry>>): ToolB
       .map(({ definition }) => ('run' in definition ? String(definition.run) : ''))
       .join('\n'),
   };
+}
+
+/** The JSON Schema of the arguments. A default that is another each time, as a new id is, is none that a model could be told. */
+function schemaOf(name: string, { input }: AgentTool): JsonSchema {
+  const read = (): JsonSchema => jsonSchemaOf(input, 'input', `tool ${name}: input`);
+  const schema = read();
+  const isFixed = !JSON.stringify(schema).includes('"default":') || isDeepStrictEqual(schema, read());
+  return isFixed ? schema : (withoutDefaults(schema) as JsonSchema);
 }
 
 function definitionOf(name: string, entry: AgentTool | NodeDraft): AgentTool {

@@ -1,5 +1,6 @@
 /** The tool calls of one conversation. Each is made once, identified by its tool and arguments. Failures are reported to the model. */
-import type { ToolCallPart, TraceSpan } from '../../graph/contracts/contracts.ts';
+import type { ToolCallPart } from '../../graph/contracts/model-messages.ts';
+import type { TraceSpan } from '../../graph/contracts/trace-span.ts';
 import { toolCallKey } from '../../model-calls/model-access.ts';
 import { CairnError, readableThrown, reasonOf } from '../../errors.ts';
 import {
@@ -16,6 +17,7 @@ import {
   type ComposedTool,
   type FunctionTool,
   callContext,
+  isComposed,
   type NamedTool,
   type ToolOffer,
 } from './tool-box.ts';
@@ -24,17 +26,16 @@ import {
   isApprovalRequested,
   needsApproval,
   refusedText,
-  composedObservation,
-  lastOf,
-  observation,
-  shorten,
-  storable,
-  type Observation,
+  fixedArguments,
+  recordedDecision,
+  type Decision,
 } from './approval.ts';
+import { composedObservation, lastOf, observation, shorten, storable, type Observation } from './observation.ts';
 import { askForServer, questionsOf, type AnsweredQuestion } from '../mcp/server-questions.ts';
 import { writtenIn } from '../files/file-tools.ts';
 import { traceTool, type SpanSource } from '../../model-calls/gen-ai-spans.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { nthName, ToolRecords, type Begun } from './tool-records.ts';
 import { unreadable } from '../modes/read-turn.ts';
 import type { SavedTools, ResultNote } from '../turn-note.ts';
 
@@ -45,25 +46,11 @@ export function callName({ tool, input }: Pick<ToolCallPart, 'tool' | 'input'>):
   return toolCallKey(tool, input);
 }
 
-/**
- * The name of one of several equal calls.
- * @param name - the name of the first of them
- * @param nth - the call's number among them, counted from 1
- */
-export function nthName(name: string, nth: number): string {
-  return nth === 1 ? name : `${name} ${nth}`;
-}
-
 /** Whether a recorded call is this one, or one that a composed tool made in it. An equal call that came later is neither. */
-export function isPartOf(recorded: string, call: string): boolean {
+function isPartOf(recorded: string, call: string): boolean {
   return (
     recorded === call || (recorded.startsWith(`${call} `) && !/^\d+(?: |$)/u.test(recorded.slice(call.length + 1)))
   );
-}
-
-/** The tool in a call's name. */
-export function toolOfName(name: string): string {
-  return name.split(' ')[1] as string;
 }
 
 // A node's context that prefixes all names of calls, so that several parts of one function do not clash.
@@ -149,6 +136,9 @@ export class ToolCalls {
   /** Units that are spent whether or not a budget names them: function tools spend seconds. */
   readonly #counted: readonly string[] | undefined;
   readonly #spans: SpanSource;
+  readonly #records: ToolRecords;
+  /** Composed tools whose code is another than when the conversation's last answer was given. */
+  readonly #changed: ReadonlySet<string>;
 
   constructor(
     ctx: NodeContext,
@@ -158,12 +148,14 @@ export class ToolCalls {
       counted,
       span,
       saved,
+      changed = new Set(),
     }: {
       readonly box: ToolOffer;
       readonly allow: readonly string[] | true;
       readonly counted: readonly string[] | undefined;
       readonly span?: TraceSpan | undefined;
       readonly saved: SavedTools | undefined;
+      readonly changed?: ReadonlySet<string> | undefined;
     },
   ) {
     this.#ctx = ctx;
@@ -171,6 +163,8 @@ export class ToolCalls {
     this.#allow = allow;
     this.#counted = counted;
     this.#spans = span ?? ctx;
+    this.#records = new ToolRecords(ctx);
+    this.#changed = changed;
     this.#counts = new Map(Object.entries(saved?.counts ?? {}));
     this.#cached = new Map(Object.entries(saved?.cache ?? {}));
     this.#cache = new Map(Array.from(this.#cached, ([key, output]) => [key, Promise.resolve({ output })]));
@@ -179,6 +173,7 @@ export class ToolCalls {
   /** What later calls need to know about the calls so far, whose records are about to be retired. */
   keep(): SavedTools {
     this.#nths = new Map();
+    this.#records.forget();
     for (const [key, output] of this.#cached) this.#cache.set(key, Promise.resolve({ output }));
     return {
       counts: Object.fromEntries(this.#counts),
@@ -201,11 +196,98 @@ export class ToolCalls {
   }
 
   /**
-   * Makes a call that was checked. For several calls, call this in order and without awaiting in between, because equal calls are numbered
-   * in this order.
-   * @param recorded - the recorded result of the call, if any. A failure that the model got as a result is not retried.
+   * Makes a call that was checked, or gives its fault. What is on record of it stands, whatever the tool has become. For several calls, call
+   * this in order and without awaiting in between, because equal calls are numbered in this order.
+   * @param recorded - what the model was told of the call, if that is on record
    */
-  make(call: ToolCallPart, { tool, args }: ValidCall, recorded?: ResultNote): Promise<Observation> {
+  make(call: ToolCallPart, checked: CheckedCall, recorded?: ResultNote): Promise<Observation> {
+    const told = recorded && this.#toldBefore(call, checked, recorded);
+    if (told !== undefined) return told;
+    const from = nthName(callName(call), (this.#nths.get(callName(call)) ?? 0) + 1);
+    const begun = this.#records.beganAs(from);
+    if (begun !== undefined && (checked.fault !== undefined || !this.#records.fits(from, begun, checked.tool))) {
+      this.#countMade(call, from);
+      return this.#endWithout(call, checked, from, begun);
+    }
+    if (checked.fault === undefined) return this.#makeValid(call, checked, begun, recorded);
+    this.#records.closeApproval(from);
+    return Promise.resolve(checked.fault);
+  }
+
+  /**
+   * What the model was told of a call, if that is to be told again without its tool. A composed tool is repeated while it is the same: what
+   * it draws is counted with what the others do.
+   */
+  #toldBefore(call: ToolCallPart, checked: CheckedCall, recorded: ResultNote): Promise<Observation> | undefined {
+    const tool = this.#box.find(call.tool);
+    const isComposedNow = tool !== undefined && isComposed(tool.definition) && !this.#changed.has(tool.name);
+    if (isComposedNow && checked.fault === undefined) return undefined;
+    const told = this.#records.told(recorded);
+    const { from, isCached, isKept } = recorded;
+    if (told === undefined || from === undefined) return told && Promise.resolve(told);
+    this.#records.pass(from);
+    if (isCached === true) return Promise.resolve(told);
+    this.#countMade(call, from);
+    const isCacheable = isKept === true || tool?.definition.cacheable === true;
+    return isCacheable ? this.#remember(callName(call), Promise.resolve(told)) : Promise.resolve(told);
+  }
+
+  /** Counts a call that is on record under this name: equal ones by their numbers there. */
+  #countMade(call: ToolCallPart, from: string): void {
+    const key = callName(call);
+    const nth = from === key ? 1 : Number(from.slice(key.length + 1));
+    this.#nths.set(key, Math.max(this.#nths.get(key) ?? 0, nth));
+    if (this.#box.find(call.tool)?.definition.callsMax !== undefined) count(this.#counts, call.tool);
+  }
+
+  /**
+   * Ends a call that began with a tool which is gone or another now: as it ended on record, else as far as anybody knows. It is not made
+   * again.
+   */
+  async #endWithout(call: ToolCallPart, checked: CheckedCall, from: string, begun: Begun): Promise<Observation> {
+    const { tool: name, input } = call;
+    const judge = (step: string): Promise<Observation> =>
+      this.#telling(name, step, () => this.#records.endOfStep(step, name, input));
+    if (begun === 'step') {
+      this.#records.passApproval(from);
+      return judge(from);
+    }
+    const result = begun === 'child' ? this.#records.resultOf(from) : undefined;
+    const inner = this.#records.innerEffects(from);
+    for (const { name: step, status } of inner) if (status === 'started') await judge(step);
+    this.#records.abandon(from);
+    if (result !== undefined) {
+      this.#records.passApproval(from);
+      return { ...observation(result.value, from), from, isRecorded: true };
+    }
+    if (begun === 'parts' && inner.length === 0) {
+      if (checked.fault === undefined)
+        return { ...(await this.#make(checked, from, call, undefined, undefined)), from };
+      this.#records.closeApproval(from);
+      return checked.fault;
+    }
+    this.#records.passApproval(from);
+    const unknown = `${name} failed: it had begun, and the tool has changed since. It is not known whether it took effect.`;
+    return { ...refusedCall(unknown), from };
+  }
+
+  /** The result of a step, or its failure in words. */
+  async #telling(name: string, from: string, get: () => Promise<unknown>): Promise<Observation> {
+    try {
+      return { ...observation(await get(), from), isRecorded: true, from };
+    } catch (thrown) {
+      const error = readableThrown(thrown);
+      if (!isOfTool(error, this.#ctx)) throw error;
+      return { ...refusedCall(failureText({ name, isOpen: true }, error)), from };
+    }
+  }
+
+  #makeValid(
+    call: ToolCallPart,
+    { tool, args }: ValidCall,
+    begun: Begun | undefined,
+    recorded: ResultNote | undefined,
+  ): Promise<Observation> {
     const { cacheable = false, callsMax } = tool.definition;
     const key = callName(call);
     const known = cacheable ? this.#cache.get(key) : undefined;
@@ -213,10 +295,13 @@ export class ToolCalls {
       this.#ctx.emit({ type: 'tool-cached', call: call.id, tool: tool.name });
       return known.then((observation) => ({ ...observation, isCached: true }));
     }
-    if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax)
+    if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax && begun === undefined)
       return Promise.resolve(refusedCall(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
     const from = nthName(key, count(this.#nths, key));
-    const made = this.#make({ tool, args }, from, call, recorded).then((observation) => ({ ...observation, from }));
+    const made = this.#make({ tool, args }, from, call, begun, recorded).then((observation) => ({
+      ...observation,
+      from,
+    }));
     return cacheable ? this.#remember(key, made) : made;
   }
 
@@ -235,52 +320,51 @@ export class ToolCalls {
     { tool, args: checked }: ValidCall,
     key: string,
     call: ToolCallPart,
+    begun: Begun | undefined,
     recorded: ResultNote | undefined,
   ): Promise<Observation> {
     const { definition, name } = tool;
-    let args = checked;
-    const mustAsk = (): boolean | Promise<boolean> => recorded === undefined && needsApproval(tool, args, this.#allow);
-    if (await isApprovalRequested(this.#ctx, key, mustAsk)) {
-      const decision = await askApproval(
-        this.#ctx,
-        { ...tool, audience: tool.definition.audience },
-        { key, input: call.input, args },
-      );
-      if (decision.kind === 'refused') return refusedCall(refusedText(name, decision.reason));
-      args = decision.args;
-    }
+    const decision = await this.#decide(
+      { tool, args: checked },
+      key,
+      call,
+      begun !== undefined || recorded !== undefined,
+    );
+    if (decision.kind === 'refused' && recorded === undefined) return refusedCall(refusedText(name, decision.reason));
+    const args = decision.kind === 'refused' ? checked : decision.args;
     if (recorded?.isError === true) {
       this.#ctx.past.passOver((one) => isPartOf(one, key));
       return { output: recorded.output, isError: true };
     }
-    // A call that was made as one step stands, whatever its tool has become since.
-    const wasStep = !isFunction(tool) && this.#ctx.past.kindOf(key) === 'step';
     try {
-      if (wasStep) return { ...observation(await this.#recordedStep(tool, key, args), key), isRecorded: true };
       const result = await this.#perform(tool, key, args, call, recorded);
       // The result of a composed tool is not recorded by itself.
-      return isComposed(tool)
+      return isComposed(definition)
         ? await composedObservation(result, this.#ctx.files, name, definition.showsImages)
         : { ...observation(result, key, definition.showsImages), isRecorded: true, ...placeOf(tool) };
     } catch (thrown) {
       const error = readableThrown(thrown);
       if (definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
-      const text = failureText(tool, error);
+      const text = failureText({ name, isOpen: actsOutside(definition) }, error);
       return refusedCall(shorten(text, `is the failure of ${key}`) ?? text);
     }
   }
 
-  /**
-   * The recorded result of a call whose tool was a function, and is composed or a graph now. If its end is not on record, the engine judges
-   * whether it happened; one that did not is a failure of the tool, so that the model may call the tool as it is now.
-   */
-  #recordedStep({ name, definition }: NamedTool, key: string, args: unknown): Promise<unknown> {
-    const { effect = 'external' } = definition as ComposedTool;
-    const about = `${name} ${encodeValue(args)}`;
-    const reason = 'it was not made, and the tool has changed since; call it again';
-    return this.#ctx.step(key, { effect, input: args, knownByName: true, about }, () => {
-      throw new NodeFailure(reason, { code: 'TOOL_CHANGED', applied: 'no' });
-    });
+  /** The arguments to make a call with, and whether a person lets it pass. Of one that has begun the record tells. */
+  async #decide(call: ValidCall, key: string, { input }: ToolCallPart, hasBegun: boolean): Promise<Decision> {
+    const ctx = this.#ctx;
+    const { tool } = call;
+    const args = isComposed(tool.definition)
+      ? await fixedArguments(ctx, tool.definition, { key, input, args: call.args })
+      : call.args;
+    if (hasBegun) {
+      const decision = recordedDecision(ctx, { key, input, args });
+      this.#records.passApproval(key);
+      return decision;
+    }
+    if (await isApprovalRequested(ctx, key, () => needsApproval(tool, args, this.#allow)))
+      return askApproval(ctx, { ...tool, audience: tool.definition.audience }, { key, input, args });
+    return { kind: 'approved', args };
   }
 
   async #perform(
@@ -362,14 +446,6 @@ function placeOf({ graph, nodeId, name }: NamedTool): Pick<Observation, 'node'> 
   return graph === undefined || nodeId === name ? {} : { node: nodeId ?? null };
 }
 
-function isComposed({ definition }: NamedTool): boolean {
-  return 'composed' in definition && (definition.composed ?? false);
-}
-
-function isFunction(tool: NamedTool): boolean {
-  return tool.graph === undefined && !isComposed(tool);
-}
-
 async function runAsChild(
   ctx: NodeContext,
   { graph, nodeId }: NamedTool,
@@ -387,8 +463,7 @@ const refusedCall = (output: string): Observation => ({ output, isError: true })
  * A failure as the model gets it. If an effect may have happened, the text says so, so that the model does not assume it was
  * undone.
  */
-function failureText({ name, definition }: NamedTool, error: unknown): string {
+function failureText({ name, isOpen }: { readonly name: string; readonly isOpen: boolean }, error: unknown): string {
   const { applied } = (error ?? {}) as Partial<NodeFailure>;
-  const isOpen = actsOutside(definition) && applied !== 'no';
-  return `${name} failed: ${reasonOf(error)}${isOpen ? '. It is not known whether it took effect.' : ''}`;
+  return `${name} failed: ${reasonOf(error)}${isOpen && applied !== 'no' ? '. It is not known whether it took effect.' : ''}`;
 }

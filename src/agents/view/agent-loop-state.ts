@@ -5,17 +5,19 @@ import {
   type ModelMessage,
   type ModelResponse,
   type ToolCallPart,
-} from '../../graph/contracts/contracts.ts';
-import { isCutOff } from '../../graph/contracts/node-type.ts';
+} from '../../graph/contracts/model-messages.ts';
+import { isCutOff } from '../../graph/contracts/cut-off.ts';
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
-import { callName, nthName, toolOfName } from '../tools/tool-calls.ts';
+import { callName } from '../tools/tool-calls.ts';
+import { nthName, toolOfName } from '../tools/tool-records.ts';
 import type { RecordedCall } from '../model/call-record.ts';
 import { createMode } from '../modes/modes.ts';
 import type { Turn } from '../modes/text-modes.ts';
 import { readTurn } from '../modes/read-turn.ts';
-import { observation, questionName, type Observation } from '../tools/approval.ts';
+import { observation, type Observation } from '../tools/observation.ts';
+import { questionName } from '../tools/approval.ts';
 import { readApproval } from '../../schema/approval-answer.ts';
-import type { SavedConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
+import type { AgentParts, ChangeNote, SavedConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
 
 /** A tool call and its status. */
 export interface AgentCall {
@@ -53,6 +55,9 @@ export interface AgentLoopState {
   readonly calls: readonly AgentCall[];
 }
 
+/** What is shown of a loop to people. */
+export type ShownLoop = Pick<AgentLoopState, 'loop' | 'text' | 'reasoning' | 'calls'>;
+
 // Rebuilds a conversation from the records of its steps, without running the agent's code.
 
 export interface FoldedVisit {
@@ -66,6 +71,8 @@ export interface FoldedVisit {
   readonly loops: readonly AgentLoopState[];
   readonly cache: Readonly<Record<string, unknown>>;
   readonly isAsking: boolean;
+  /** Names of the tools that the model was offered, as far as that is recorded. */
+  readonly offered: ReadonlySet<string>;
 }
 
 /** The key of the model call that is in progress, or was when the process died: pieces of its answer are streamed under it. */
@@ -79,18 +86,26 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
   const calls = modelCallsOf(record);
   const retired = record.retired?.from as SavedConversation | undefined;
   const done = calls.filter(({ status }) => status === 'done').map(({ output }) => output as Call);
-  const opening = retired?.opening ?? done[0]?.note?.opening;
-  if (opening === undefined) return undefined;
+  const begun = retired?.opening ?? done[0]?.note?.opening;
+  if (begun === undefined) return undefined;
+  let opening: OpeningNote = begun;
   const mode = createMode(opening.mode, { tools: [], answer: undefined });
   const messages: ModelMessage[] = [...opening.messages, ...(retired?.messages ?? [])];
   const loops: AgentLoopState[] = [];
   const cache: Record<string, unknown> = { ...retired?.tools.cache };
   let loop = (retired?.loop ?? 1) - 1;
   const used = new Set<string>();
+  const offered = new Set(toolsOf(opening.parts));
   let requested: readonly ToolCallPart[] = [];
   /** Number of messages before each answer. */
   const lengths: number[] = [];
   for (const [index, { response, note = {}, by }] of done.entries()) {
+    if (note.changed !== undefined) {
+      for (const tool of toolsOf(note.changed.parts)) offered.add(tool);
+      const before = messages.length;
+      opening = changedOpening(opening, messages, note.changed);
+      for (const place of lengths.keys()) lengths[place] = (lengths[place] as number) + messages.length - before;
+    }
     if (note.anew !== undefined) messages.length = lengths.at(-note.anew) ?? messages.length;
     if (note.results !== undefined) {
       const results = note.results.map((result) => ({
@@ -109,7 +124,7 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
     requested = turn.calls;
     loops.push({ loop, ...loopOf({ record, used: new Set(used), cache }, turn, response, by) });
   }
-  const headCount = messages.findIndex(({ role }) => role !== 'system');
+  const headCount = headCountOf(messages);
   return {
     opening,
     messages,
@@ -119,7 +134,27 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
     loops,
     cache,
     isAsking: calls.some(({ status }) => status === 'started'),
+    offered,
   };
+}
+
+/** Names of the tools among the parts of an agent. */
+export function toolsOf(parts: AgentParts = {}): readonly string[] {
+  return Object.keys(parts).flatMap((name) => (name.startsWith('tool ') ? [name.slice('tool '.length)] : []));
+}
+
+/** The opening with the system messages of a changed agent, which replace those of the conversation. */
+function changedOpening(opening: OpeningNote, messages: ModelMessage[], { opening: now }: ChangeNote): OpeningNote {
+  if (now === undefined) return opening;
+  messages.splice(0, headCountOf(messages), ...now.messages);
+  const { guideFrom: _, ...rest } = opening;
+  return { ...rest, ...now, messages: [...now.messages, ...opening.messages.slice(headCountOf(opening.messages))] };
+}
+
+/** Number of system messages at the beginning. */
+function headCountOf(messages: readonly ModelMessage[]): number {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  return first < 0 ? messages.length : first;
 }
 
 const modelName = /^model [\w-]{43}(?:\0|$)/u;
@@ -171,7 +206,7 @@ function loopOf(
       while (used.has(nthName(first, nth))) nth += 1;
       const name = nthName(first, nth);
       used.add(name);
-      return { id, tool, input, ...standingOf(record, name), ...decisionOf(record, name) };
+      return { id, tool, input, ...callStanding(record, name) };
     }),
   };
 }
@@ -179,6 +214,14 @@ function loopOf(
 function reasoningOf({ content }: ModelResponse): Pick<AgentLoopState, 'reasoning'> {
   const reasoning = content.map((part) => (part.type === 'reasoning' ? part.text : '')).join('');
   return reasoning === '' ? {} : { reasoning };
+}
+
+/** How a call stands that was recorded under this name, whose result the model has not got. */
+export function callStanding(
+  record: NodeRecord,
+  name: string,
+): Pick<AgentCall, 'status' | 'step' | 'waitId' | 'decision' | 'refusal'> {
+  return { ...standingOf(record, name), ...decisionOf(record, name) };
 }
 
 /** What a person decided about a call. Arguments that were edited are asked about again, so the last answer counts. */

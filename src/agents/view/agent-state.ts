@@ -1,6 +1,6 @@
 /** The state of an agent: its conversation, its loops and its open calls. It is computed from what the node's visit has recorded. */
 import type { Amounts } from '../../graph/amounts.ts';
-import type { ModelMessage } from '../../graph/contracts/contracts.ts';
+import type { ModelMessage } from '../../graph/contracts/model-messages.ts';
 import type { FrameTree, NodeRecord, NodeStatus } from '../../state/tree.ts';
 import type { CallContext } from '../agent.ts';
 import type { ModeName } from '../modes/text-modes.ts';

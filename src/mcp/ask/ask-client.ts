@@ -1,5 +1,6 @@
 /** Asks the person behind a client, if the client can show forms (the protocol calls this elicitation). */
 import {
+  assigneesOf,
   choicesOf,
   doubtDecisions,
   happenedWith,
@@ -8,7 +9,7 @@ import {
   nodeNameOf,
 } from '../../operations/waits/find-wait.ts';
 import type { WorkContext } from '../../operations/contract/operation.ts';
-import { isForPeople } from '../../operations/runs/reserved-answers.ts';
+import { isForOthers, isForPeople } from '../../operations/runs/reserved-answers.ts';
 import { toJson } from '../../operations/contract/to-json.ts';
 
 /** A JSON Schema as the protocol carries it: plain data. */
@@ -88,7 +89,7 @@ const doubtForm: Form['requestedSchema'] = {
 };
 
 /** @param remark - text before the question, such as why an answer was refused */
-export function formOf(wait: OpenQuestion, remark?: string): Form {
+function formOf(wait: OpenQuestion, remark?: string): Form {
   const labels = choicesOf(wait)?.map(({ label }) => label);
   const message = remark === undefined ? (wait.prompt ?? '') : `${remark}\n\n${wait.prompt ?? ''}`;
   if (wait.kind === 'doubt') return { message, requestedSchema: doubtForm };
@@ -235,7 +236,7 @@ export function questionsOf(waits: readonly OpenQuestion[]): readonly OpenQuesti
 /** A question as clients see it. */
 export function showQuestion(
   wait: OpenQuestion,
-  context: Pick<WorkContext, 'reserved'>,
+  context: Pick<WorkContext, 'reserved' | 'acting' | 'actor'>,
 ): Readonly<Record<string, unknown>> {
   const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer, replaces } = wait;
   if (wait.isDamaged === true) {
@@ -257,11 +258,22 @@ export function showQuestion(
     ...(dueAt !== undefined && { due_at: new Date(dueAt).toISOString() }),
     ...(defaultAnswer !== undefined && { default_answer: toJson(defaultAnswer) }),
     ...(replaces !== undefined && { replaces }),
-    message:
-      context.reserved === undefined || !isForPeople(context, wait)
+    ...(wait.for !== undefined && { for: wait.for }),
+    message: isSomebodyElses(context, wait)
+      ? `It is for others: ${whoseWords(wait)}. They answer it where it is known who they are.`
+      : context.reserved === undefined || !isForPeople(context, wait)
         ? `Answer with resume_workflow, answers: {"${waitId}": …}`
         : `A person answers: ${context.reserved.command('answer', wait.runId, waitId, 'VALUE', '--resume')}`,
   };
+}
+
+/** Whether a client of this server cannot answer: it has no name by which a question's people and roles, or four eyes, could tell it. */
+function isSomebodyElses(context: Pick<WorkContext, 'acting' | 'actor'>, wait: OpenQuestion): boolean {
+  return isForOthers(context, wait) || (context.acting !== undefined && wait.fourEyes !== undefined);
+}
+
+function whoseWords(wait: OpenQuestion): string {
+  return wait.for === undefined ? `a person who did not answer ${wait.fourEyes ?? ''}` : assigneesOf(wait);
 }
 
 export const questionSchema: JsonSchema = {
@@ -275,6 +287,7 @@ export const questionSchema: JsonSchema = {
     labels: { type: 'array', items: { type: 'string' }, description: 'What the choices are called.' },
     schema: { description: 'JSON Schema that an answer must fit.' },
     metadata: {},
+    for: { type: 'array', description: 'Whose answers are taken, if not everybody’s: people and roles.' },
     due_at: { type: 'string', description: 'When it closes by itself.' },
     default_answer: { description: 'What it closes with then.' },
     replaces: {

@@ -7,6 +7,8 @@ import type * as NodeAdapter from '@modelcontextprotocol/node';
 import type * as StdioSdk from '@modelcontextprotocol/server/stdio';
 import { importPeer } from '../../optional-peers.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isProbe, type ProbeAnswer, type Probes } from '../../app/http/probes.ts';
+import { metricsType, type ProcessMetrics } from '../../app/metrics/metrics.ts';
 import { createHttpGuard, hostName, type HttpRefusal } from '../../app/http/http-guard.ts';
 import { listenHttp } from '../../app/http/listen-http.ts';
 
@@ -54,7 +56,7 @@ function closeIdlest(sessions: Map<string, Session>): void {
   }
 }
 
-export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limits: SessionLimits): HttpSessions {
+function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limits: SessionLimits): HttpSessions {
   /** In the order in which they were last used. */
   const sessions = new Map<string, Session>();
 
@@ -137,7 +139,7 @@ export function loadStdio(): Promise<typeof StdioSdk> {
 }
 
 /** Loads its adapter for Node's HTTP server. @throws CONFIG_MISSING_PEER */
-export function loadNodeAdapter(): Promise<typeof NodeAdapter> {
+function loadNodeAdapter(): Promise<typeof NodeAdapter> {
   return importPeer('@modelcontextprotocol/node');
 }
 
@@ -210,6 +212,27 @@ function allowPage({ headers }: IncomingMessage, response: ServerResponse, page:
   if (typeof requested === 'string') response.setHeader('access-control-allow-headers', requested);
 }
 
+/** What is answered besides the protocol. */
+interface Answering {
+  readonly probes?: Probes;
+  /** Told at `/metrics`, to those who have the token. */
+  readonly metrics?: ProcessMetrics;
+}
+
+function isForMetrics({ method, url = '' }: IncomingMessage): boolean {
+  return (method === 'GET' || method === 'HEAD') && url.split('?', 1)[0] === '/metrics';
+}
+
+async function tellMetrics(metrics: ProcessMetrics, response: ServerResponse): Promise<void> {
+  const text = await metrics.text();
+  response.writeHead(200, { 'content-type': metricsType, 'cache-control': 'no-store' }).end(text);
+}
+
+async function answerProbe(probes: Probes, { url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { status, body } = (await probes.answer(url.split('?', 1)[0] ?? '')) as ProbeAnswer;
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(body);
+}
+
 /**
  * Starts serving. @throws CONFIG_INVALID the address cannot be listened on, or others can reach it and there is no token;
  * CONFIG_MISSING_PEER
@@ -219,6 +242,7 @@ export async function serveHttp(
   createServer: (era: 'legacy' | 'modern') => McpServer,
   options: HttpOptions,
   log: (line: string) => void,
+  { probes, metrics }: Answering = {},
 ): Promise<Serving> {
   const { host = '127.0.0.1', port = defaultPort, token, hosts = [], origins = [] } = options;
   const limits = { ...defaultLimits, ...options.limits };
@@ -242,7 +266,10 @@ export async function serveHttp(
     requestMs: limits.requestMs,
     failed: (error, { method, url }) => log(`${method} ${JSON.stringify(url)} failed: ${String(error)}`),
     async handle(request, response) {
+      if (probes !== undefined && isProbe(request.method, request.url)) return answerProbe(probes, request, response);
       const { refusal, page } = guard(request);
+      if (refusal === undefined && metrics !== undefined && isForMetrics(request))
+        return tellMetrics(metrics, response);
       if (page !== undefined) allowPage(request, response, page);
       const refused = refusal ?? (page !== undefined && request.method === 'OPTIONS' ? undefined : refusalOf(request));
       if (refused !== undefined) refuseRequest(response, refused);

@@ -1,7 +1,7 @@
 /** Starts the MCP server: opens the store, serves clients over stdio or HTTP, and shuts down cleanly. */
 import { perform } from '../../operations/contract/perform.ts';
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
-import { CairnError, commandText, reasonOf } from '../../errors.ts';
+import { CairnError, commandText } from '../../errors.ts';
 import { quotedRun } from '../../operations/runs/find-run.ts';
 import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { listWorkflows } from '../../operations/workflows/describe-workflow.ts';
@@ -10,11 +10,15 @@ import { readWorkflowText } from '../../operations/workflows/start-workflow.ts';
 import { showCheckpoint } from '../../operations/checkpoints/show-checkpoint.ts';
 import { toJson } from '../../operations/contract/to-json.ts';
 import { writeLog } from '../../operations/format/terminal.ts';
+import { createLineLog, logFault, type Log } from '../../app/log/line-log.ts';
+import { createMetrics } from '../../app/metrics/metrics.ts';
 import type { McpServer, ServerHouse, Sdk } from './server-house.ts';
 import { registerTools } from './register-tools.ts';
 import { Transform, type Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { loadStdio, type Serving, loadSdk, httpOptionNames, serveHttp, type HttpOptions } from './serve-http.ts';
+import { openHealth, type ProbePort, type HealthAddress } from '../../app/health.ts';
+import { createProbes } from '../../app/http/probes.ts';
 import { openApp, type AppOptions } from '../../app/open-app.ts';
 import { readVersion } from '../../app/version.ts';
 import { listRuns } from '../../operations/runs/list-runs.ts';
@@ -22,7 +26,7 @@ import type { WorkContext } from '../../operations/contract/operation.ts';
 import { refuseUnknownKeys } from '../../operations/contract/known-keys.ts';
 
 /** What the server tells a model about itself. */
-export const instructions = `Cairn runs durable workflows: every step is a checkpoint, so a run survives crashes and may wait days for an answer.
+const instructions = `Cairn runs durable workflows: every step is a checkpoint, so a run survives crashes and may wait days for an answer.
 
 1. list_workflows, then get_workflow_info for the inputs of one.
 2. execute_workflow. Its status is success (see outputs), failure (see error, code and hint), or paused. After a failure resume_workflow tries again what failed; of what may have happened it asks first, and with retry true it runs commands again that ended with an exit code.
@@ -137,7 +141,7 @@ function registerCheckpoints(server: McpServer, house: ServerHouse): void {
 /**
  * @param era - in the `modern` protocol a server sends no requests to its client: questions are a result, and the client repeats its call
  */
-export function createServer(house: ServerHouse, era: 'legacy' | 'modern'): McpServer {
+function createServer(house: ServerHouse, era: 'legacy' | 'modern'): McpServer {
   const { sdk, version } = house;
   const server = new sdk.McpServer(
     { name: 'cairn', title: 'Cairn workflows', version },
@@ -217,7 +221,7 @@ function refuseMalformed(sdk: Sdk, input: Readable, reply: (line: string) => voi
  * @param createServer - called for each connection, and once for a probe
  * @param output - stream for the protocol: see takeStdout
  */
-export async function serveStdio(
+async function serveStdio(
   sdk: Sdk,
   createServer: (era: 'legacy' | 'modern') => McpServer,
   output: Writable,
@@ -281,9 +285,14 @@ function takeStdout(): Writable {
 }
 
 /** Options of an MCP server: where runs and workflows are, permissions of inline workflows, and how clients connect. */
-export interface McpServerOptions extends Omit<AppOptions, 'readsConfig' | 'runsConfig' | 'readOnly'> {
+export interface McpServerOptions extends Omit<
+  AppOptions,
+  'readsConfig' | 'runsConfig' | 'readOnly' | 'door' | 'metrics'
+> {
   /** Serve over HTTP. Default: stdin and stdout. */
   readonly http?: HttpOptions;
+  /** Where probes are answered (`/livez`, `/readyz`), also while a node holds the event loop. Default: nowhere but at the port of `http`. */
+  readonly health?: HealthAddress;
   /** Whether to ask the person behind a client, if the client can show forms. Default true. */
   readonly canAskClient?: boolean;
   /**
@@ -294,8 +303,8 @@ export interface McpServerOptions extends Omit<AppOptions, 'readsConfig' | 'runs
   readonly answers?: 'anyone' | 'person';
   /** Makes a command for people that reaches the same store. Default: `cairn` followed by the words. */
   readonly commandLine?: (...words: readonly string[]) => string;
-  /** Writes a line for the operator of the server. Default: to stderr. */
-  readonly log?: (line: string) => void;
+  /** Receives what happens to runs, and what its operator should know. Default: lines of JSON on stderr; plain ones in a terminal. */
+  readonly log?: Log;
 }
 
 const optionNames = Object.keys({
@@ -314,11 +323,18 @@ const optionNames = Object.keys({
   report: true,
   watch: true,
   http: true,
+  health: true,
   canAskClient: true,
   answers: true,
   commandLine: true,
   log: true,
 } satisfies Record<keyof McpServerOptions, true>);
+
+/** The log of a server whose standard output may be a protocol. */
+function openServerLog(cwd: string): Log {
+  const isPlain = process.stderr.isTTY;
+  return createLineLog({ write: (line) => writeLog(isPlain ? `cairn mcp: ${line}` : line), isPlain, cwd });
+}
 
 /** A running server. */
 export interface RunningMcpServer {
@@ -346,58 +362,68 @@ async function logInterrupted(context: WorkContext, log: (line: string) => void)
 export async function startMcpServer(options: McpServerOptions): Promise<RunningMcpServer> {
   refuseUnknownKeys('startMcpServer', options, optionNames);
   if (options.http !== undefined) refuseUnknownKeys('http of startMcpServer', options.http, httpOptionNames);
-  const {
-    http,
-    canAskClient = true,
-    answers,
-    commandLine = commandText,
-    log = (line) => writeLog(`cairn mcp: ${line}`),
-  } = options;
+  const { http, canAskClient = true, answers, commandLine = commandText, log = openServerLog(options.cwd) } = options;
   const sdk = await loadSdk();
   // Must come before any module of the user is loaded, because what such a module prints is not part of the protocol.
   const output = http === undefined ? takeStdout() : undefined;
+  const metrics = createMetrics();
   const app = await openApp({
     cleanUpEvery: 'configured',
     wakes: true,
     runsConfig: true,
     // A question reaches the client at once; the server meets its deadline when it comes.
     holdQuestionsMs: 0,
-    report: (error) => log(reasonOf(error)),
+    report: (error) => logFault(log, 'cleanup-failed', error),
+    metrics,
     ...options,
+    log,
   });
+  // Long before a client's first run holds the event loop.
+  app.engine.ports.leaseGuard?.start();
   let serving: Serving | undefined;
+  let health: ProbePort | undefined;
+  const probes = createProbes(app.store, app.tenant);
+  const note = (line: string): void => log.warn({ event: 'server' }, line);
   const questions = answers === 'person' ? 'all' : 'approvals';
   const house: ServerHouse = {
     sdk,
     context: {
       ...app,
       actor: 'model',
+      acting: { door: 'mcp', as: 'program' },
       ...(answers !== 'anyone' && { reserved: { questions, command: commandLine } }),
     },
     version: readVersion(),
     canAskClient,
-    log,
+    log: note,
     announceResources: () => serving?.announceResources(),
   };
   try {
-    if (app.grantsNote !== undefined) log(app.grantsNote);
-    await logInterrupted(app, log);
+    if (app.grantsNote !== undefined) log.info({ event: 'grants' }, app.grantsNote);
+    await logInterrupted(app, note);
+    if (options.health !== undefined) health = await openHealth(app, options.health);
     serving =
       output === undefined
-        ? await serveHttp(sdk, (era) => createServer(house, era), http ?? {}, log)
-        : await serveStdio(sdk, (era) => createServer(house, era), output, log);
+        ? await serveHttp(sdk, (era) => createServer(house, era), http ?? {}, note, { probes, metrics })
+        : await serveStdio(sdk, (era) => createServer(house, era), output, note);
   } catch (error) {
     await app.close();
+    await health?.close();
     throw error;
   }
   const running = serving;
-  if (running.url !== undefined) log(`listening at ${running.url}`);
+  if (running.url !== undefined) log.info({ event: 'listening', url: running.url }, `listening at ${running.url}`);
+  if (health !== undefined)
+    log.info({ event: 'health', url: health.url }, `probes and metrics are answered at ${health.url}`);
   let closing: Promise<void> | undefined;
   const endAll = async (): Promise<void> => {
+    probes.stop();
+    health?.stop();
     try {
       await running.close();
     } finally {
       await app.close();
+      await health?.close();
     }
   };
   const close = (): Promise<void> => (closing ??= endAll());

@@ -82,7 +82,7 @@ interface CheckpointInput {
 
 /** Whether the error says that the checkpoint does not exist or was pruned. */
 function isMissing(error: unknown): error is CairnError {
-  return CairnError.is(error, 'RUN_NOT_FOUND', 'CHECKPOINT_NOT_FOUND', 'CHECKPOINT_PRUNED');
+  return CairnError.is(error, 'RUN_NOT_FOUND', 'RUN_EXPIRED', 'CHECKPOINT_NOT_FOUND', 'CHECKPOINT_PRUNED');
 }
 
 export const getCheckpointInfo: Tool<CheckpointInput> = {

@@ -11,6 +11,7 @@ import { fieldSchema } from '../../operations/contract/field-schema.ts';
 import type { AnyOperation, Field, Next, WorkContext } from '../../operations/contract/operation.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { toJson } from '../../operations/contract/to-json.ts';
+import { omitLargeValues } from '../../operations/runs/omit-large.ts';
 import { questionSchema, showQuestion, type JsonSchema } from '../ask/ask-client.ts';
 import type { AnyTool } from './tool.ts';
 
@@ -197,7 +198,9 @@ export function toolOf(operation: AnyOperation, byHand: ByHand = {}): AnyTool {
     async run({ context }, given) {
       const done = await perform(operation, context, inputOf(operation, given));
       const follows = operation.next?.(done) ?? [];
-      const content = tell(context, done, outputSchema) as Readonly<Record<string, unknown>>;
+      const content = tell(context, omitLargeValues(done, outputSchema), outputSchema) as Readonly<
+        Record<string, unknown>
+      >;
       return { content: follows.length === 0 ? content : { ...content, next: follows.map(tellNext) } };
     },
   };

@@ -27,7 +27,7 @@ import { answerWaits } from '../../operations/waits/answer-waits.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { readQuestions } from '../../operations/waits/give-answers.ts';
 import { requireSame } from '../../operations/runs/preview-run.ts';
-import { isForPeople } from '../../operations/runs/reserved-answers.ts';
+import { isForOthers, isForPeople } from '../../operations/runs/reserved-answers.ts';
 
 // Runs a workflow until it cannot be advanced further, and asks the client's user its questions on the way if possible.
 
@@ -39,7 +39,11 @@ interface Round {
 }
 
 /** The person behind the client, who was asked in a form, acts: nothing is reserved. */
-const asPerson = ({ reserved: _reserved, ...context }: WorkContext): WorkContext => ({ ...context, actor: 'person' });
+const asPerson = ({ reserved: _reserved, ...context }: WorkContext): WorkContext => ({
+  ...context,
+  actor: 'person',
+  acting: { door: 'mcp' },
+});
 
 /** Gives each answer to its question. */
 async function takeReplies(
@@ -79,13 +83,16 @@ async function takeReplies(
 
 /** Asks the person the open questions. Undefined if there are none, or nobody can be asked. */
 async function askOpen(
-  { interview, signal }: ToolCall,
+  { interview, signal, context }: ToolCall,
   { status, waits }: RunStanding,
   talk: Talk,
   remarks: Round['remarks'],
 ): Promise<Replies | ToolQuestions | undefined> {
   if (interview === undefined || status !== 'paused' || signal.aborted) return undefined;
-  const open = questionsOf(waits).filter(({ waitId }) => !talk.declined.includes(waitId));
+  const open = questionsOf(waits).filter(
+    (wait) =>
+      !talk.declined.includes(wait.waitId) && !isForOthers(asPerson(context), wait) && wait.fourEyes === undefined,
+  );
   return open.length === 0 ? undefined : interview.ask(open, talk, remarks);
 }
 
@@ -150,7 +157,7 @@ async function readCheckpoint({ context }: ToolCall, checkpoint: string): Promis
     await findCheckpointToChange(context, checkpoint);
     return await perform(describeCheckpoint, context, { checkpoint });
   } catch (error) {
-    if (!CairnError.is(error, 'RUN_NOT_FOUND')) throw error;
+    if (!CairnError.is(error, 'RUN_NOT_FOUND', 'RUN_EXPIRED')) throw error;
     throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint }, { cause: error });
   }
 }

@@ -9,6 +9,7 @@ import { toolOf } from './derived-tool.ts';
 import { executeInlineWorkflow, executeWorkflow } from './execute-workflow.ts';
 import { forkCheckpoint } from './fork-checkpoint.ts';
 import { resumeWorkflow } from './resume-workflow.ts';
+import { signalWithStart } from './signal-with-start.ts';
 import type { AnyTool } from './tool.ts';
 import { getWorkflowInfo, listWorkflows, reloadWorkflows, validateWorkflow } from './workflows.ts';
 
@@ -24,6 +25,7 @@ const byHand: readonly AnyTool[] = [
   getCheckpointInfo,
   deleteCheckpoint,
   forkCheckpoint,
+  signalWithStart,
 ];
 
 const derived = Object.values<AnyOperation>(operations)

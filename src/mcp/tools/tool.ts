@@ -94,6 +94,7 @@ export const expectInput: JsonSchema = text(
 /** What to do next, for errors whose usual hint names a command in place of a tool. */
 const toolHints: Partial<Record<ErrorCode, string>> = {
   RUN_NOT_FOUND: 'list_runs lists those there are.',
+  RUN_EXPIRED: 'Start it under another run id. What it did is not done again under this one.',
   PREVIEW_CHANGED: 'data.preview says what would be done by now. Pass its etag as expect if that is right.',
   RUN_FINISHED: 'fork_checkpoint goes on from one of its checkpoints.',
   RUN_CANCELLED: 'fork_checkpoint goes on from one of its checkpoints.',
@@ -156,7 +157,7 @@ function showPause(
   { runId, waits }: RunStanding,
   checkpointId: string,
   { isResumed = false, remark }: StandingWords,
-  context: Pick<WorkContext, 'reserved'>,
+  context: Pick<WorkContext, 'reserved' | 'acting' | 'actor'>,
 ): Content {
   const questions = questionsOf(waits);
   const [first] = questions;
@@ -235,7 +236,7 @@ export async function showStanding(
 }
 
 /** Amounts by unit. */
-export const amountsSchema: JsonSchema = { type: 'object', additionalProperties: { type: 'number' } };
+const amountsSchema: JsonSchema = { type: 'object', additionalProperties: { type: 'number' } };
 
 /** Output schema of all tools that return where a run stands. */
 export const standingSchema: JsonSchema = {

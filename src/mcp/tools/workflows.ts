@@ -96,7 +96,7 @@ function showOutputs({ outputs }: WorkflowDescription): object {
 
 function showBlocks({ blocks }: WorkflowDescription): readonly object[] {
   return blocks.map(
-    ({ id, type, description, dependsOn, condition, forEach, effect, asks, workflow, tools, wave }) => ({
+    ({ id, type, description, dependsOn, condition, forEach, effect, inside, asks, workflow, tools, wave }) => ({
       id,
       type,
       ...(description !== undefined && { description }),
@@ -104,6 +104,7 @@ function showBlocks({ blocks }: WorkflowDescription): readonly object[] {
       ...(condition !== undefined && { condition }),
       ...(forEach !== undefined && { for_each: forEach }),
       effect,
+      ...(inside !== undefined && { inside }),
       asks,
       ...(workflow !== undefined && { workflow }),
       ...(tools !== undefined && { tools }),

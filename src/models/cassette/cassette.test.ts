@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { agent } from '../../agents/agent.ts';
 import { tool } from '../../agents/tools/tool-box.ts';
 import { createBench, edges, graphOf, runToRest } from '../../../test/engine-kit.ts';
-import type { ModelDelta, ModelMessage } from '../../graph/contracts/contracts.ts';
+import type { ModelDelta, ModelMessage } from '../../graph/contracts/model-messages.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { createScriptedModels } from '../scripted.ts';
 import { createCassetteModels, type CassetteOptions } from './cassette.ts';

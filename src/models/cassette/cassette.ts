@@ -2,9 +2,11 @@
 import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, truncateSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CairnError, type ErrorData } from '../../errors.ts';
-import type { EmbedResponse, ModelResponse, RerankResponse } from '../../graph/contracts/contracts.ts';
-import { decodeJson, encodeValue } from '../../state/values/codec.ts';
-import { isPlainObject, hashText } from '../../state/values/values.ts';
+import type { EmbedResponse, ModelResponse, RerankResponse } from '../../graph/contracts/model-messages.ts';
+import { decodeJson } from '../../state/values/revive.ts';
+import { encodeValue } from '../../state/values/encode.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
+import { hashText } from '../../state/values/canonical-text.ts';
 import { MessageKeys } from '../../model-calls/model-access.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { isSecretKey, shown } from '../../state/secrecy/shown-text.ts';
@@ -32,7 +34,7 @@ export interface CassetteContents {
  * Reads a file of lines `{ part, value }` and `{ call, settings, messages, response }`. A missing file counts as empty. @throws
  * CONFIG_INVALID a line is neither
  */
-export function readCassette(path: string): CassetteContents {
+function readCassette(path: string): CassetteContents {
   const contents: CassetteContents = { parts: new Map(), calls: new Map() };
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
   // The text after the last line end is empty, or a partial line of a killed process.
@@ -58,7 +60,7 @@ function parse(line: string): Readonly<Record<string, unknown>> {
 }
 
 /** Appends lines in one write. A partial line of a killed process is removed. The file is readable by its owner only. */
-export function addToCassette(path: string, records: readonly object[]): void {
+function addToCassette(path: string, records: readonly object[]): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (existsSync(path)) {
     const bytes = readFileSync(path);
@@ -81,7 +83,7 @@ export interface RequestedCall {
  * Finds the nearest recorded call: the one with the most equal messages at its beginning and, among those, one with equal settings.
  * @returns data for CASSETTE_MISSING: what `differs`, with both versions as `text` and `recorded`; empty if nothing is recorded
  */
-export function tellNearest({ calls, parts }: CassetteContents, requested: RequestedCall): ErrorData {
+function tellNearest({ calls, parts }: CassetteContents, requested: RequestedCall): ErrorData {
   let nearest: RecordedCall | undefined;
   let best = -1;
   for (const call of calls.values()) {

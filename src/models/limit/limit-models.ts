@@ -1,7 +1,7 @@
 /** Rate limits of providers, one for each provider in a process, shared by all callers (L9). */
 import type { Clock } from '../../ports/clock.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import type { EmbedResponse, ModelResponse, RerankResponse } from '../../graph/contracts/contracts.ts';
+import type { EmbedResponse, ModelResponse, RerankResponse } from '../../graph/contracts/model-messages.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
@@ -40,7 +40,7 @@ interface Begun {
 
 const minuteMs = 60_000;
 
-export class ProviderLimit {
+class ProviderLimit {
   readonly #clock: LimitClock;
   #limits: ModelLimits = {};
   #waiting: Waiting[] = [];
@@ -193,18 +193,21 @@ export function limitModels(
   for (const [provider, limit] of Object.entries(limits)) limitOf(provider, limit, clock);
   /** Makes one call when its provider's limits let it in. */
   const letIn = async <Response extends Pick<ModelResponse, 'usage'>>(
-    { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
+    { model, signal, enter }: Pick<ModelRequest, 'model' | 'signal' | 'enter'>,
     tokens: () => number,
     call: () => Promise<Response>,
   ): Promise<Response> => {
-    const limit = limitOf(model.split(':', 1)[0] as string, undefined, clock);
-    const permit = await limit.enter(limit.countsTokens ? tokens() : 0, signal);
+    const provider = model.split(':', 1)[0] as string;
+    const limit = limitOf(provider, undefined, clock);
+    // A place that all workers share goes before those of this process.
+    const shared = await enter?.(provider, tokens(), signal);
+    const permit = shared ?? (await limit.enter(limit.countsTokens ? tokens() : 0, signal));
     let response: Response | undefined;
     try {
       response = await call();
       return response;
     } catch (error) {
-      if (error instanceof NodeFailure && error.retryAfterMs !== undefined) limit.hold(error.retryAfterMs);
+      if (error instanceof NodeFailure && error.retryAfterMs !== undefined) (shared ?? limit).hold(error.retryAfterMs);
       throw error;
     } finally {
       permit.leave(response && response.usage.inputTokens + response.usage.outputTokens);
