@@ -14,9 +14,13 @@ import { createLeaseGuard } from './process/lease-guard.ts';
 import { systemClock } from './process/system-clock.ts';
 import { createSystemIds } from './process/process-ids.ts';
 import { readVersion } from './version.ts';
+import { webhookFaults, type Webhook } from '../graph/webhooks.ts';
+import { lazySendWebhook } from './webhooks/lazy-send-webhook.ts';
 
 /** Settings of the engine. */
-export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'store' | 'blobs' | 'leaseGuard'>> {
+export interface DefaultEngineSettings extends Partial<
+  Omit<EngineOptions, 'store' | 'blobs' | 'leaseGuard' | 'isolation' | 'webhooks'>
+> {
   /** A store, or the URL of one. */
   readonly store?: Store | string;
   /** Where large values are: a blob store, or the URL of one, as for `openStore`. Default: with the store. */
@@ -28,6 +32,11 @@ export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'stor
   readonly checkpointStore?: CheckpointKeeper;
   /** Whether errors that nobody caught fail the attempt in whose code they arose (E6.9), until the engine is closed. Default false. */
   readonly catchUncaught?: boolean;
+  /**
+   * What the ends and questions of all runs are told to, beside what their graphs say. False: nothing is told, whatever graphs say, as in
+   * tests. Default: what graphs say.
+   */
+  readonly webhooks?: readonly Webhook[] | false;
   /** How long a node may hold the event loop before its leases are renewed no longer (O2.9), in ms. Default 5 minutes; 0: they never are. */
   readonly busyMaxMs?: number;
 }
@@ -55,6 +64,7 @@ export function createDefaultEngine({
   // Real time is guarded, and no other.
   const leaseGuard =
     settings.clock === undefined ? createLeaseGuard({ store, leaseMs: settings.leaseMs, ...busy }) : undefined;
+  const { webhooks = [], ...others } = settings;
   const engine = createEngine({
     clock: systemClock,
     ids: createSystemIds(),
@@ -62,7 +72,8 @@ export function createDefaultEngine({
     models: openModels(),
     version: readVersion(),
     wakes: true,
-    ...settings,
+    ...others,
+    webhooks: webhooks === false ? undefined : { hooks: checkWebhooks(webhooks), send: lazySendWebhook },
     store,
     blobs: blobsOf(store, blobs),
     leaseGuard,
@@ -72,6 +83,13 @@ export function createDefaultEngine({
     leaseGuard?.close();
     if (typeof settings.store === 'string') await store.close();
   });
+}
+
+/** @throws CONFIG_INVALID with every fault */
+function checkWebhooks(webhooks: readonly Webhook[]): readonly Webhook[] {
+  const faults = webhookFaults(webhooks);
+  if (faults.length > 0) throw new CairnError('CONFIG_INVALID', { path: 'webhooks', reason: faults.join('; ') });
+  return webhooks;
 }
 
 /** Calls what has to end when the engine is closed. */

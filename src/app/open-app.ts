@@ -1,149 +1,39 @@
 /** Opens a store with an engine, for commands that advance runs. */
-import type { CheckpointSettings } from '../dialects/text-workflow.ts';
-import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/store/clean-up.ts';
-import type { Engine, EngineOptions, RunMeta } from '../engine/api.ts';
-import { createEngine } from '../engine/engine.ts';
+import { defaultSettings, type CleanUpContext } from '../operations/store/clean-up.ts';
+import type { EngineOptions, Isolation, RunMeta } from '../engine/api.ts';
 import { existsSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import type { Graph } from '../graph/graph.ts';
 import { findGraphOf, readGraphText } from '../engine/commands/find-graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import type { ScheduleContext } from '../operations/runs/schedules.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import type { WatchedEvent, WorkContext } from '../operations/contract/operation.ts';
-import type { RunRow, Store } from '../ports/store.ts';
+import type { Log } from '../ports/log.ts';
+import type { Store } from '../ports/store.ts';
 import { CairnError } from '../errors.ts';
-import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { environmentSecrets, openHost, openModels } from './config/config.ts';
 import { createGraphLoader, type GraphLoader, type StoreTrust, type TextDialect } from './workflows/graph-loader.ts';
 import { defaultTenant } from './config/default-tenant.ts';
-import { openIfThere, type StoreChoice } from './open-store/open-reading.ts';
+import { openToRead, type StoreChoice } from './open-store/open-reading.ts';
 import { blobsOf, chooseBlobs, openBlobs } from './open-store/open-blobs.ts';
-import { openServer } from './open-store/open-server.ts';
-import { choosePlace, isOwnPlace, type StorePlace, makeFolder } from './open-store/store-url.ts';
+import { kindOf, type StorePlace } from './open-store/store-kinds.ts';
+import { choosePlace, isOwnPlace } from './open-store/store-url.ts';
 import { openExplainer } from './open-store/open-history.ts';
-import { createLeaseGuard } from './process/lease-guard.ts';
+import { isolateIn, type Surroundings } from './isolation/isolation.ts';
+import type { ProcessMetrics } from './metrics/metrics.ts';
 import { isWorkerDead, createSystemIds } from './process/process-ids.ts';
 import { readConfig, type FoundConfig } from './config/read-config.ts';
 import { systemClock } from './process/system-clock.ts';
 import { readForeignTexts, type ForeignTexts } from './workflows/foreign-texts.ts';
 import type { WorkflowCatalog } from './workflows/workflow-catalog.ts';
 import type { FileDialects } from './workflows/file-dialects.ts';
+import { bulkGraph, bulkGraphId } from '../operations/runs/bulk-run.ts';
 import { readVersion } from './version.ts';
-
-// Cleans up old runs: after a run has ended or paused, and periodically in long-lived processes.
-
-/** Receives errors of clean-ups. Such errors do not affect runs. */
-export type Report = (error: unknown) => void;
-
-/** Combines settings. Those of the workflow win over those of the configuration. Undefined if neither has any, so nothing is removed. */
-export function mergeSettings(
-  ofConfig: CheckpointSettings | undefined,
-  ofWorkflow: CheckpointSettings | undefined,
-): CheckpointSettings | undefined {
-  const isConfigured = ofConfig !== undefined || Object.keys(ofWorkflow ?? {}).length > 0;
-  return isConfigured ? { ...ofConfig, ...ofWorkflow } : undefined;
-}
-
-/** Cleans up after a run that this process advanced, if its settings say so. Never throws. */
-export async function cleanUpAfter(context: CleanUpContext, runId: string, report: Report): Promise<void> {
-  try {
-    const run = await context.store.readRun({ tenant: context.tenant, runId });
-    const settings = run === undefined ? undefined : await context.settingsOf(run);
-    if (run === undefined || settings === undefined) return;
-    if (settings.auto_cleanup ?? defaultSettings.auto_cleanup) await cleanUp.run(context, { workflow: run.graphId });
-  } catch (error) {
-    report(error);
-  }
-}
-
-/** Periodic cleaning while a process lives. */
-export interface Cleaning {
-  /** The context with observed settings: reading a workflow's settings may bring the next clean-up forward. */
-  readonly context: CleanUpContext;
-  /** Stops the cleaning, after a clean-up in progress has ended. */
-  readonly end: () => Promise<void>;
-}
-
-/**
- * Cleans up now and then periodically, one clean-up at a time. Its timer does not keep the process alive.
- * @param everyMs - the longest interval; a workflow's settings may ask for a shorter one
- */
-export function cleanUpEvery(cleaning: CleanUpContext, everyMs: number, report: Report): Cleaning {
-  let working: Promise<void> | undefined;
-  let intervalMs = everyMs;
-  let timer: NodeJS.Timeout | undefined;
-  let isOver = false;
-  const arm = (): void => {
-    clearTimeout(timer);
-    if (isOver) return;
-    timer = setTimeout(work, Math.min(intervalMs, 2_147_483_647));
-    timer.unref();
-  };
-  const heed = (settings: CheckpointSettings | undefined): void => {
-    const wantedMs = 1000 * (settings?.cleanup_interval_seconds ?? Infinity);
-    if (wantedMs >= intervalMs) return;
-    intervalMs = wantedMs;
-    if (working === undefined) arm();
-  };
-  const context: CleanUpContext = {
-    ...cleaning,
-    settingsOf: async (run) => {
-      const settings = await cleaning.settingsOf(run);
-      heed(settings);
-      return settings;
-    },
-  };
-  function work(): void {
-    // Start from the longest interval again, because the workflow that set a shorter one may be gone.
-    intervalMs = everyMs;
-    working ??= cleanUp
-      .run(context, {})
-      .then(() => undefined, report)
-      .finally(() => {
-        working = undefined;
-        arm();
-      });
-  }
-  work();
-  return {
-    context,
-    end: async () => {
-      isOver = true;
-      clearTimeout(timer);
-      await working;
-    },
-  };
-}
-
-// One engine for each tenant of a process, over the same store. Each is created on first use, and all are closed together.
-
-export interface TenantEngines {
-  /** The tenant's engine, always the same one, so that everybody who resumes a run gets the same run (E2.5). */
-  of(tenant: string): Engine;
-  close(): Promise<void>;
-}
-
-/** @param config - how long nodes may hold the event loop before the leases of all engines are renewed no longer */
-export function createTenantEngines(
-  options: Omit<EngineOptions, 'tenant' | 'leaseGuard'>,
-  { busyMaxMs }: { readonly busyMaxMs?: number | undefined } = {},
-): TenantEngines {
-  const engines = new Map<string, Engine>();
-  const { store, leaseMs } = options;
-  const leaseGuard = createLeaseGuard({ store, leaseMs, ...(busyMaxMs !== undefined && { busyMaxMs }) });
-  return {
-    of(tenant) {
-      const engine = engines.get(tenant) ?? createEngine({ ...options, leaseGuard, tenant });
-      engines.set(tenant, engine);
-      return engine;
-    },
-    close: async () => {
-      await Promise.all(Array.from(engines.values(), (engine) => engine.close()));
-      leaseGuard?.close();
-    },
-  };
-}
+import { lazySendWebhook } from './webhooks/lazy-send-webhook.ts';
+import { cleanUpEvery, mergeSettings, CleanUpsAfterRuns } from './keep-clean.ts';
+import { createTenantEngines } from './tenant-engines.ts';
+import { configureLimit } from '../graph/limit.ts';
 
 export interface AppOptions extends StoreChoice {
   /**
@@ -173,19 +63,29 @@ export interface AppOptions extends StoreChoice {
   readonly wakes?: boolean;
   /** Receives errors of clean-ups. */
   readonly report?: (error: unknown) => void;
+  /** Receives what happens to runs. Default: nothing is logged. */
+  readonly log?: Log;
+  /** Counts what happens to runs. Default: nothing is counted. */
+  readonly metrics?: ProcessMetrics;
   /** Receives each event of runs that operations follow. */
   readonly watch?: (event: WatchedEvent) => void;
+  /** The door that this is opened for. On a store of this machine whoever is at it acts as the store's owner. Default: the library. */
+  readonly door?: string;
 }
 
 /** Everything that operations need. */
 export interface App extends CleanUpContext, ScheduleContext {
   readonly place: StorePlace;
   readonly config: FoundConfig;
+  /** Modules whose graphs were made known besides the configuration's: a process that takes a suspect over knows them too. */
+  readonly modules: Set<string>;
   /**
    * Says what the configuration grants to texts, and by which file; absent if it grants nothing or is not read. For whoever starts a
    * server.
    */
   readonly grantsNote?: string;
+  /** The counters that were given. */
+  readonly metrics?: ProcessMetrics;
   /** JSON Schema of workflow files, with the blocks available here. */
   readonly readSchema: () => Promise<JsonSchema>;
   /**
@@ -205,21 +105,8 @@ async function openPlace(
   place: StorePlace,
   { makesStore = true, readOnly = false }: Pick<AppOptions, 'makesStore' | 'readOnly'>,
 ): Promise<Store> {
-  if ('url' in place) return openServer(place);
-  if (readOnly && place.kind !== 'memory') {
-    const store = await openIfThere(place);
-    if (store !== undefined) return store;
-  }
-  if (place.kind === 'memory' || readOnly || !(makesStore || existsSync(place.path))) {
-    const { createMemoryStore } = await import('../stores/memory/index.ts');
-    return createMemoryStore();
-  }
-  if (place.kind === 'file') {
-    const { openFileStore } = await import('../stores/file/index.ts');
-    return openFileStore({ path: place.path });
-  }
-  makeFolder(dirname(place.path), `sqlite:${place.path}`);
-  return openSqliteStore({ path: place.path });
+  const isThere = !('path' in place) || existsSync(place.path);
+  return readOnly || !(makesStore || isThere) ? openToRead(place) : kindOf(place).open(place);
 }
 
 /** The folders of workflows: those named, else the configuration's, else `workflows` if it exists. */
@@ -232,17 +119,17 @@ function foldersOf(config: FoundConfig, { cwd, workflows }: AppOptions): readonl
 }
 
 const importedSchedule = {
-  need: 'a schedule that was imported',
+  need: 'a schedule or a change of many runs that was imported',
   grant: '--trust at its import, which lets it start what it names',
 };
 
 const restoredSchedule = {
-  need: 'a schedule from a backup',
+  need: 'a schedule or a change of many runs from a backup',
   grant: '--trust at its restore, which lets it start what it names',
 };
 
 const foreignSchedule = {
-  need: 'a schedule of a store that is not of this folder',
+  need: 'a schedule or a change of many runs of a store that is not of this folder',
   grant: 'the store as `store` in the configuration of this folder, if it is yours',
 };
 
@@ -315,7 +202,7 @@ function openTexts(
     cwd,
     isModuleNamed,
     // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
-    isMovable: place.kind === 'sqlite' && place.isDefault,
+    isMovable: 'path' in place && place.isDefault === true,
     store: trust,
     openDialect,
     dialects: { yaml: openSaved, dot: openSavedDot },
@@ -328,19 +215,25 @@ function openTexts(
 function engineSettings(
   options: AppOptions,
   config: FoundConfig,
+  trust: StoreTrust,
 ): Omit<EngineOptions, 'store' | 'blobs' | 'findGraph'> {
+  for (const [provider, limit] of Object.entries(config.limits ?? {})) configureLimit(provider, limit);
   return {
     // Stay for the next attempt of a retry too, which is due after a minute at most unless its file says otherwise.
-    limits: { holdTimersMs: options.holdTimersMs ?? 90_000, holdQuestionsMs: options.holdQuestionsMs ?? 10_000 },
+    bounds: { holdTimersMs: options.holdTimersMs ?? 90_000, holdQuestionsMs: options.holdQuestionsMs ?? 10_000 },
     clock: systemClock,
     ids: createSystemIds(),
     secrets: environmentSecrets,
     ...(config.redact !== undefined && { redact: config.redact }),
     models: openModels(config.models, config.prices, config.limits),
     ...(config.telemetry !== undefined && { telemetry: config.telemetry }),
+    ...(options.log !== undefined && { log: options.log }),
+    ...(options.metrics !== undefined && { metrics: options.metrics }),
     version: readVersion(),
     ...(options.wakes === true && { wakes: 'due' as const }),
     host: openHost(config.host, environmentSecrets),
+    // What a store that is not of this folder says is told to nobody.
+    webhooks: trust === 'foreign' ? undefined : { hooks: config.webhooks ?? [], send: lazySendWebhook },
   };
 }
 
@@ -364,10 +257,21 @@ function openNamedGraphs(
   };
 }
 
+/** Reads experiments from files. */
+function experimentsFrom(cwd: string, { loadGraph }: GraphLoader): NonNullable<CleanUpContext['loadExperiment']> {
+  return async (file) => {
+    const { loadExperiment } = await import('./workflows/load-experiment.ts');
+    return loadExperiment(cwd, loadGraph, file);
+  };
+}
+
 /** Schedules that are opened when one is added or removed. */
 function openedLate(open: () => Promise<App['schedules']>): App['schedules'] {
   return {
     add: async (schedule) => (await open()).add(schedule),
+    setPaused: async (...args) => (await open()).setPaused(...args),
+    trigger: async (...args) => (await open()).trigger(...args),
+    backfill: async (...args) => (await open()).backfill(...args),
     remove: async (name) => (await open()).remove(name),
     nextTime: async (times, after) => (await open()).nextTime(times, after),
   };
@@ -377,7 +281,7 @@ function openedLate(open: () => Promise<App['schedules']>): App['schedules'] {
  * Opens an app. @throws CONFIG_INVALID the configuration or the URL; CODE_NOT_RUN as the configuration; STORE_* the store cannot be opened
  */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { cwd, watch, report = () => undefined } = options;
+  const { cwd, watch, door, report = () => undefined } = options;
   const config = options.readsConfig === false ? { file: undefined } : await readConfig(options);
   const place = choosePlace(options.storeUrl, config.store, cwd);
   const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
@@ -386,15 +290,18 @@ export async function openApp(options: AppOptions): Promise<App> {
   const blobsNamed = openBlobs(chooseBlobs(options, config.blobs), cwd);
   const store = await openPlace(place, options);
   const blobs = blobsOf(store, blobsNamed);
+  const modules = new Set<string>();
   const graphNamed = openNamedGraphs(cwd, loader.allowModule, config.modules);
   const engineOptions: EngineOptions = {
-    ...engineSettings(options, config),
+    ...engineSettings(options, config, trust),
     store,
     blobs,
+    isolation: isolationOver(store, options, modules),
     findGraph: async (graphId, _graphHash, meta, readText) => {
-      if (graphId !== 'schedule') return (await loader.findGraph(meta, readText)) ?? graphNamed(graphId, meta);
+      if (graphId !== 'schedule' && graphId !== bulkGraphId)
+        return (await loader.findGraph(meta, readText)) ?? graphNamed(graphId, meta);
       refuseForeignSchedule(meta, trust);
-      return (await openSchedules()).graph;
+      return graphId === bulkGraphId ? bulkGraph(cleaning) : (await openSchedules()).graph;
     },
   };
   const engines = createTenantEngines(engineOptions, config);
@@ -403,10 +310,6 @@ export async function openApp(options: AppOptions): Promise<App> {
     const files = { engine: engines.of(defaultTenant), ...loader };
     return { graph: fileScheduleGraph(files), schedules: schedulesOfFiles(files) };
   });
-  const settingsOf = async (run: RunRow): Promise<CheckpointSettings | undefined> => {
-    const ofWorkflow = isFromText(run) ? await loader.readSettings(await readGraphText(engineOptions, run)) : undefined;
-    return mergeSettings(config.checkpoint, ofWorkflow);
-  };
   const cleaning: CleanUpContext = {
     tenant: defaultTenant,
     store,
@@ -419,26 +322,27 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...loader,
     isModuleNamed,
     openWorkflows,
+    loadExperiment: experimentsFrom(cwd, loader),
     findGraph: (run) => findGraphOf(engineOptions, run),
-    settingsOf,
+    settingsOf: settingsReader(config, loader, engineOptions),
     ...(watch !== undefined && { watch }),
+    ...(door !== undefined && { acting: { door, ...(!('url' in place) && { as: 'owner' as const }) } }),
   };
   const everyMs = options.cleanUpEvery === 'configured' ? configuredMs(config) : options.cleanUpEvery;
-  const cleanUps = everyMs === undefined ? undefined : cleanUpEvery(cleaning, everyMs, report);
+  const afterRuns = new CleanUpsAfterRuns(report, options.log);
+  const cleanUps = everyMs === undefined ? undefined : cleanUpEvery(cleaning, everyMs, report, options.log);
   return {
     ...cleaning,
     place,
     config,
-    ...noteGrants(options, config),
+    modules,
+    ...optionalParts(options, config),
     ofTenant: (tenant) => ({ ...cleaning, tenant, engine: engines.of(tenant) }),
-    rested: ({ runId }) => cleanUpAfter(cleanUps?.context ?? cleaning, runId, report),
-    readSchema: async () => {
-      const { workflowSchema, nodeTypes } = await openDialect();
-      return workflowSchema(nodeTypes);
-    },
+    rested: ({ runId }) => afterRuns.add(cleanUps?.context ?? cleaning, runId),
+    readSchema: () => openDialect().then(({ workflowSchema, nodeTypes }) => workflowSchema(nodeTypes)),
     schedules: openedLate(async () => (await openSchedules()).schedules),
     close: once(async () => {
-      await cleanUps?.end();
+      await Promise.all([cleanUps?.end(), afterRuns.done()]);
       await engines.close();
       await foreign.close();
       await store.close();
@@ -446,9 +350,37 @@ export async function openApp(options: AppOptions): Promise<App> {
   };
 }
 
-function noteGrants({ allow, cwd }: AppOptions, { allow: granted = [], file }: FoundConfig): Pick<App, 'grantsNote'> {
-  if (allow !== undefined || granted.length === 0 || file === undefined) return {};
-  return { grantsNote: `${relative(cwd, file)} grants workflows given as texts: ${granted.join(', ')}` };
+/** Reads what is kept of a run's graph: as its text says, else as the configuration does. */
+function settingsReader(
+  { checkpoint, retention }: FoundConfig,
+  { readSettings }: GraphLoader,
+  texts: EngineOptions,
+): CleanUpContext['settingsOf'] {
+  const ofConfig = retention === undefined ? checkpoint : { ...checkpoint, retention };
+  return async (run) =>
+    mergeSettings(ofConfig, isFromText(run) ? await readSettings(await readGraphText(texts, run)) : undefined);
+}
+
+/** A process that advances suspects does as this one does. No other process could open a store of one. */
+function isolationOver(store: Store, options: AppOptions, modules: ReadonlySet<string>): Isolation | undefined {
+  return store.capabilities.isShared ? isolateIn(() => surroundingsOf(options, modules)) : undefined;
+}
+
+function surroundingsOf(options: AppOptions, modules: ReadonlySet<string>): Surroundings {
+  const { cwd, storeUrl, blobsUrl, configFile, workflows, allow, trustsStore, readsConfig, runsConfig } = options;
+  const { holdTimersMs, holdQuestionsMs } = options;
+  const places = { cwd, storeUrl, blobsUrl, configFile, workflows, allow, trustsStore };
+  const same = { ...places, readsConfig, runsConfig, holdTimersMs, holdQuestionsMs };
+  return { kind: 'app', options: same, cwd, modules: [...modules] };
+}
+
+function optionalParts(
+  { allow, cwd, metrics }: AppOptions,
+  { allow: granted = [], file }: FoundConfig,
+): Pick<App, 'grantsNote' | 'metrics'> {
+  const counted = metrics === undefined ? {} : { metrics };
+  if (allow !== undefined || granted.length === 0 || file === undefined) return counted;
+  return { ...counted, grantsNote: `${relative(cwd, file)} grants workflows given as texts: ${granted.join(', ')}` };
 }
 
 function configuredMs({ checkpoint }: FoundConfig): number {

@@ -74,3 +74,22 @@ test('O2 a worker says from its first word on which code it has, so that runs of
   await worker.stop();
   await graph.close();
 });
+
+test('D21 a worker of a program removes what expired of its graphs when it begins, however much', async () => {
+  const store = createMemoryStore();
+  const short = () =>
+    new AgentGraph({}, { id: 'short' })
+      .addNode('a', () => 1)
+      .addEdge(START, 'a')
+      .addEdge('a', END);
+  const before = short().compile({ store });
+  for (let n = 0; n < 120; n += 1) await before.invoke({}, { runId: `run-${n}` });
+  const retained = short().compile({ store, retention: { runs: 3 } });
+  const worker = createWorker({ graphs: [retained] });
+  const idsOf = async (): Promise<readonly string[]> =>
+    (await store.listRuns({ tenant: 'default' })).rows.map(({ runId }) => runId);
+  await until('three are left', async () => (await idsOf()).length === 3, 5);
+  expect(await idsOf()).toEqual(['run-119', 'run-118', 'run-117']);
+  await worker.stop();
+  for (const each of [before, retained]) await each.close();
+});

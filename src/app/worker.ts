@@ -1,16 +1,24 @@
 /** Workers over compiled graphs: a program starts one to advance runs that nobody waits for (W5, O2). */
 import type { Engine, Isolation } from '../engine/api.ts';
-import { createEngineWorker, type EngineWorkerOptions, type Worker, type WorkOptions } from '../engine/worker.ts';
+import {
+  createEngineWorker,
+  type EngineWorkerOptions,
+  type Versioning,
+  type Worker,
+  type WorkOptions,
+} from '../engine/worker.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
+import type { RetentionSettings } from '../graph/retention.ts';
 import type { Store } from '../ports/store.ts';
 import { createDefaultEngine } from './default-engine.ts';
 import { catchUncaughtErrors } from './process/uncaught-errors.ts';
 import { isolateIn } from './isolation/isolation.ts';
-import type { App, AppOptions } from './open-app.ts';
+import type { App } from './open-app.ts';
+import { retainGraphs } from './retain-graphs.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
-export type { Worker } from '../engine/worker.ts';
+export type { Versioning, Worker } from '../engine/worker.ts';
 
 /** Options of a worker. */
 export interface WorkerOptions extends WorkOptions {
@@ -41,12 +49,18 @@ export interface WorkerOptions extends WorkOptions {
 export interface WorkedGraph {
   readonly graph: Graph;
   readonly engine: Engine;
+  /** Which of its runs that ended are kept. While the worker lives, the others are removed every hour, by one process of all. */
+  readonly retention?: RetentionSettings;
 }
+
+/** How a worker may take up runs of other code. */
+export const versionings: readonly Versioning[] = ['prefer', 'pinned'];
 
 const optionNames: Readonly<Record<keyof WorkerOptions, true>> = {
   graphs: true,
   store: true,
   queues: true,
+  versioning: true,
   pollMs: true,
   concurrency: true,
   onError: true,
@@ -70,6 +84,8 @@ export function createWorker({ catchUncaught = false, ...options }: WorkerOption
   }
   checkNumber('concurrency', options.concurrency);
   checkNumber('pollMs', options.pollMs);
+  if (options.versioning !== undefined && !versionings.includes(options.versioning))
+    throw invalid('versioning', `it is one of ${versionings.join(', ')}`);
   const { graphs, store, isolate, ...others } = options;
   const rest = { ...others, ...(isolate !== undefined && { isolation: isolationOf(isolate, store) }) };
   const [first] = graphs;
@@ -77,9 +93,9 @@ export function createWorker({ catchUncaught = false, ...options }: WorkerOption
   if (store !== undefined) return workOver(store, graphs, rest);
   if (graphs.some(({ engine }) => engine !== first.engine))
     throw invalid('graphs', 'they have several engines: share one with compile({ engine: first.engine })');
-  // Before the first look and the first word of itself: by their hashes, runs come to who has their code.
+  // Before the first look and the first word of itself: by it, runs come to who has their code.
   for (const { graph, engine } of graphs) engine.know(graph);
-  return createEngineWorker({ ...rest, engine: first.engine, graphs: graphs.map(({ graph }) => graph.id) });
+  return retaining(first.engine, graphs, { ...rest, engine: first.engine });
 }
 
 /** @throws CONFIG_INVALID what is given is no URL of a file, or the store cannot be opened by another process */
@@ -91,7 +107,7 @@ function isolationOf(isolate: URL, store: Store | string | undefined): Isolation
       'isolate',
       'the store is an object of this process; give its URL, so that another process can open it',
     );
-  return isolateIn({ kind: 'graphs', url: isolate.href, ...(store !== undefined && { store }) });
+  return isolateIn(() => ({ kind: 'graphs', url: isolate.href, ...(store !== undefined && { store }) }));
 }
 
 /** A worker with an engine of its own. */
@@ -102,13 +118,26 @@ function workOver(
 ): Worker {
   const engine = createDefaultEngine({ store, wakes: false });
   for (const { graph } of graphs) engine.know(graph);
-  const worker = createEngineWorker({ ...options, engine, graphs: graphs.map(({ graph }) => graph.id) });
+  const worker = retaining(engine, graphs, { ...options, engine });
+  return {
+    ...worker,
+    stop: async () => {
+      await worker.stop();
+      await engine.close();
+    },
+  };
+}
+
+/** A worker that also removes what expired of its graphs. */
+function retaining(engine: Engine, graphs: readonly WorkedGraph[], options: EngineWorkerOptions): Worker {
+  const worker = createEngineWorker({ ...options, graphs: graphs.map(({ graph }) => graph.id) });
+  const end = retainGraphs(engine, graphs, (error) => options.onError?.('', error));
   return {
     look: () => worker.look(),
     runs: () => worker.runs(),
     stop: async () => {
+      await end();
       await worker.stop();
-      await engine.close();
     },
   };
 }
@@ -127,12 +156,13 @@ function invalid(path: string, reason: string): CairnError {
  * relative paths. @throws GRAPH_PARSE, GRAPH_INVALID
  */
 export async function knowModules(
-  { config, engine }: App,
+  { config, engine, modules: named }: App,
   cwd: string,
   modules: readonly string[] = [],
 ): Promise<readonly WorkedGraph[]> {
   const { loadGraphsOf } = await import('./workflows/load-graph-module.ts');
   const known: WorkedGraph[] = [];
+  for (const file of modules) named.add(file);
   for (const file of new Set([...(config.modules ?? []), ...modules]))
     for (const graph of await loadGraphsOf(cwd, file)) {
       engine.know(graph);
@@ -141,19 +171,7 @@ export async function knowModules(
   return known;
 }
 
-/**
- * Starts a worker for all runs of an app. Their graphs are found as for every command.
- * @param opened - how the app was opened, and the modules whose graphs it knows: suspects are advanced in a process that does the same
- */
-export function startWorker(
-  app: App,
-  options: Omit<EngineWorkerOptions, 'engine' | 'isolation'>,
-  { modules = [], ...opened }: AppOptions & { readonly modules?: readonly string[] | undefined },
-): Worker {
-  // Another process could not open the store.
-  if (!app.store.capabilities.isShared) return createEngineWorker({ ...options, engine: app.engine });
-  const { cwd, storeUrl, blobsUrl, configFile, workflows, allow, trustsStore, readsConfig, runsConfig } = opened;
-  const same = { cwd, storeUrl, blobsUrl, configFile, workflows, allow, trustsStore, readsConfig, runsConfig };
-  const isolation = isolateIn({ kind: 'app', options: same, cwd, modules });
-  return createEngineWorker({ ...options, engine: app.engine, isolation });
+/** Starts a worker for all runs of an app. Their graphs are found as for every command. */
+export function startWorker({ engine }: App, options: Omit<EngineWorkerOptions, 'engine' | 'isolation'>): Worker {
+  return createEngineWorker({ ...options, engine });
 }

@@ -1,6 +1,8 @@
 /** From arguments to an exit code: finds the command, reads its arguments, executes it, tells what went wrong. */
 import type { Field } from '../operations/contract/operation.ts';
-import { type Command, reportFailure, namesStore, openSession, type Session } from './session.ts';
+import type { Command } from './command.ts';
+import { reportFailure } from './report-failure.ts';
+import { namesStore, openSession, type Session } from './session.ts';
 import { globalFields, optionNameOf, parseArguments } from './parse.ts';
 import { type Screen, openScreen } from './screen.ts';
 import { pad, widthOf, wrap } from './text/width.ts';
@@ -61,7 +63,7 @@ function describe({ description, choices, default: value }: Field): string {
 }
 
 /** The help of one command. */
-export function explainCommand(command: Command, { width, paint }: Screen): readonly string[] {
+function explainCommand(command: Command, { width, paint }: Screen): readonly string[] {
   const fields = Object.entries({ ...command.fields, ...globalFields });
   const list = (isPositional: boolean): readonly (readonly [string, string])[] =>
     fields

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
-import { reportFailure } from './session.ts';
+import { reportFailure } from './report-failure.ts';
 import type { Screen } from './screen.ts';
-import { plain } from './text/terminal-text.ts';
+import { plain } from './text/tone.ts';
 
 /** What an error looks like on a screen. */
 function told(isTerminal: boolean, width: number): readonly string[] {

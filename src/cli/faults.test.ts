@@ -2,7 +2,8 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
+import { spawnSync } from 'node:child_process';
+import { environment, main, openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -102,6 +103,16 @@ test('P6 with --json a fault is JSON, and CAIRN_DEBUG=1 shows the stack', () => 
     },
   });
   expect(code).toBe(3);
+  const debugged = (...args: readonly string[]): string =>
+    spawnSync('node', [main, 'log', 'r', ...args], {
+      cwd: folder.path,
+      env: { ...environment(), CAIRN_DEBUG: '1' },
+      encoding: 'utf8',
+    }).stderr;
+  expect(debugged()).toMatch(/no run r \[RUN_NOT_FOUND\]\n.*\nCairnError: no run r\n {4}at /u);
+  expect(JSON.parse(debugged('--json'))).toMatchObject({
+    error: { code: 'RUN_NOT_FOUND', stack: expect.stringContaining('\n    at ') as string },
+  });
 });
 
 test('O3 reading makes no store, nor does what needs a run that is there: each says that the store is not there', () => {

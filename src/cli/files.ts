@@ -129,7 +129,7 @@ function endUnwritten(error: unknown, descriptor: 1 | 2): never {
 }
 
 /** Writes all of a text at once; waits for a reader that is slower. @throws what the system says */
-export function writeAll(descriptor: number, text: string): void {
+function writeAll(descriptor: number, text: string): void {
   let bytes = Buffer.from(text);
   while (bytes.length > 0) {
     try {
@@ -293,3 +293,8 @@ function bytesOf(cwd: string, file: string): Buffer {
     throw new CairnError('USAGE_INVALID', { reason, hint: 'Name another file.' }, { cause: error });
   }
 }
+
+/** Names of files that are programs: their graphs are loaded, and not read. */
+const module = /\.[cm]?[jt]s$/i;
+
+export const isModule = (file: string): boolean => module.test(file);

@@ -32,7 +32,7 @@ export function optionNameOf(field: string): string {
 }
 
 /** JSON where the text is JSON, else the text itself. */
-export function parseValue(text: string): unknown {
+function parseValue(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -188,9 +188,9 @@ export function parseArguments(fields: Fields, args: readonly string[]): Parsed 
 }
 
 /** An address to listen on: `3456`, `0.0.0.0:3456`, `[::1]:3456`. @throws USAGE_INVALID */
-export function parseAddress(text: string): { readonly host?: string; readonly port: number } {
+export function parseAddress(text: string, option = '--http'): { readonly host?: string; readonly port: number } {
   const [, host, port = ''] = /^(?:(\[[^\]]+\]|[^:]+):)?(\d{1,5})$/.exec(text) ?? [];
   if (port === '' || Number(port) > 65_535)
-    throw new CairnError('USAGE_INVALID', { reason: `--http takes PORT or HOST:PORT, not ${JSON.stringify(text)}` });
+    throw new CairnError('USAGE_INVALID', { reason: `${option} takes PORT or HOST:PORT, not ${JSON.stringify(text)}` });
   return { port: Number(port), ...(host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') }) };
 }

@@ -136,7 +136,7 @@ test('H1 the help has its commands in groups, those that run workflows first', (
 test('H1 every command explains itself with an example', () => {
   const names = [...folder.cairn('--help').out.matchAll(/^ {2}([a-z-]+) {2,}\S/gm)].map(([, name]) => name ?? '');
   expect(names).toEqual(
-    'run ls inbox answer resume cancel signal schedule log show state diff blame bisect graph post-mortem preview fork tag workflows plan lint fmt draw convert schema studio serve mcp worker workers doctor verify cleanup prune rm export import backup restore hold release identity migrate completion checkpoints'.split(
+    'run ls inbox answer link resume cancel signal signal-with-start schedule log show state diff blame bisect graph post-mortem audit preview check fork dataset experiment tag workflows plan lint fmt draw convert schema studio serve mcp worker workers limits doctor verify cleanup prune rm export import backup restore hold release identity migrate completion checkpoints stats'.split(
       ' ',
     ),
   );
@@ -153,5 +153,5 @@ test('O2 workers says how many runs are ready for one, and writes nothing to a s
   own.cairn('run', releaseGraph, '--run-id', 'done', '--input', 'topic=cairns');
   const listed = own.cairn('workers', '--json');
   expect([listed.code, listed.err]).toEqual([0, '']);
-  expect(JSON.parse(listed.out)).toEqual({ workers: [], backlog: { ready: 0 } });
+  expect(JSON.parse(listed.out)).toEqual({ workers: [], versions: [], backlog: { ready: 0 } });
 });

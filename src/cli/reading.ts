@@ -1,5 +1,6 @@
 /** The commands that read histories: no engine is loaded. */
-import { doctorCommand, verifyCommand } from './commands/doctor.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { verifyCommand } from './commands/verify.ts';
 import { historyCommands } from './history-commands.ts';
 import { runCommand } from './command-line.ts';
 

@@ -1,8 +1,11 @@
 /** `cairn schedule` and workers as processes. */
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
 import type { ChildProcess } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
-import { openFolder, type Folder } from '../../test/cli/cairn.ts';
+import { openFolder, type Folder, type Reply } from '../../test/cli/cairn.ts';
 import { until, within } from '../../test/support/awaited.ts';
 
 // A lease of 30 s runs out in one of them.
@@ -22,7 +25,7 @@ interface Listed {
 function startedSeconds(folder: Folder): readonly number[] {
   const { runs } = folder.json('ls', '--graph', 'report', '--all') as Listed;
   return runs
-    .map(({ runId }) => /\.(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(runId))
+    .map(({ runId }) => /[.:](\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(runId))
     .map(
       (parts) =>
         Date.UTC(
@@ -45,11 +48,14 @@ function startWorker(folder: Folder): { readonly child: ChildProcess; readonly o
 test('W7 two workers, one schedule, one of them killed while it meets a time: each due time is one run', async () => {
   const folder = openFolder();
   folder.write('report.yaml', workflow);
-  expect(folder.cairn('schedule', 'add', 'report.yaml', '--cron', '* * * * * *', '--name', 'fast').code).toBe(0);
+  expect(
+    folder.cairn('schedule', 'add', 'report.yaml', '--cron', '* * * * * *', '--name', 'fast', '--overlap', 'allow')
+      .code,
+  ).toBe(0);
   const [first, second] = [startWorker(folder), startWorker(folder)];
   const holder = await until(
     'one of them has the schedule a second time',
-    () => [first, second].find(({ out }) => out().split('taken      cairn:schedule:fast').length > 2),
+    () => [first, second].find(({ out }) => out().split('"event":"taken","run":"cairn:schedule:fast"').length > 2),
     1,
   );
   const other = holder === first ? second : first;
@@ -63,15 +69,16 @@ test('W7 two workers, one schedule, one of them killed while it meets a time: ea
   expect(seconds).toEqual(seconds.map((_, index) => from + index));
 });
 
-test('W7 a schedule is added once, listed, refused with other settings, replaced and removed', () => {
+test('W7 a schedule is added once, listed, changed by what is added again, which says what is different, and removed', () => {
   const folder = openFolder();
   folder.write('report.yaml', workflow);
   const add = (cron: string, ...more: readonly string[]) =>
     folder.cairn('schedule', 'add', 'report.yaml', '--cron', cron, '--input', 'kind=1.0', ...more);
   expect(add('0 2 * * *', '--timezone', 'Europe/Berlin').out).toBe('scheduled: report, run cairn:schedule:report\n');
   expect(add('0 2 * * *', '--timezone', 'Europe/Berlin').out).toBe('was there: report, run cairn:schedule:report\n');
-  expect([add('0 3 * * *').code, add('0 3 * * *').err]).toEqual([2, expect.stringContaining('[CONFIG_INVALID]')]);
-  expect(add('0 3 * * *', '--replaces').out).toBe('scheduled: report, run cairn:schedule:report:2\n');
+  expect(add('0 3 * * *').out).toBe(
+    'changed: report, run cairn:schedule:report:2\n  cron: 0 2 * * * → 0 3 * * *\n  timezone: Europe/Berlin → UTC\n',
+  );
   expect(folder.json('schedule', 'list')).toEqual({
     schedules: [
       {
@@ -95,6 +102,67 @@ test('W7 a schedule is added once, listed, refused with other settings, replaced
   expect(folder.cairn('schedule', 'remove', 'report').out).toBe('ended report; what it started goes on\n');
   expect(folder.json('schedule', 'list')).toEqual({ schedules: [] });
   expect(folder.cairn('schedule', 'remove', 'report').err).toContain('[RUN_NOT_FOUND]');
+});
+
+test('W7.9 W7.10 W7.11 a schedule is paused, resumed, triggered and backfilled, by name, before a worker lives', async () => {
+  const folder = openFolder();
+  folder.write('report.yaml', workflow);
+  const cairn = (...words: readonly string[]): string => folder.cairn('schedule', ...words).out;
+  cairn('add', 'report.yaml', '--cron', '0 * * * *');
+  expect(cairn('pause', 'report')).toBe('paused report\n');
+  expect(cairn('list')).toMatch(/report +0 \* \* \* \* UTC +paused \d{4}-/u);
+  expect(cairn('resume', 'report')).toBe('goes on: report\n');
+  expect(cairn('list')).not.toContain('paused');
+  const { starts } = folder.json('schedule', 'trigger', 'report') as { readonly starts: readonly string[] };
+  expect(cairn('backfill', 'report', '--from', '5h', '--overlap', 'queue')).toMatch(/^report starts [56] runs\n/u);
+  expect(folder.cairn('schedule', 'backfill', 'report').err).toContain('--from is missing');
+  expect(folder.cairn('schedule', 'trigger', 'nobody').err).toContain('[RUN_NOT_FOUND]');
+  const worker = startWorker(folder);
+  const isDone = ({ runs }: Listed): boolean => runs.length >= 6 && runs.every(({ status }) => status === 'completed');
+  const done = await until(
+    'all have run',
+    () => {
+      const listed = folder.json('ls', '--graph', 'report', '--all') as Listed;
+      return isDone(listed) ? listed : undefined;
+    },
+    500,
+  );
+  expect(done.runs.map(({ runId }) => runId)).toContain(starts[0]);
+  worker.child.kill('SIGTERM');
+  await within('the worker ends', once(worker.child, 'close'));
+});
+
+test('WH1.1 W7.7 the webhooks of a schedule are told of the runs that it starts', async () => {
+  const folder = openFolder();
+  folder.write('report.yaml', workflow);
+  const add = (...more: readonly string[]): Reply =>
+    folder.cairn('schedule', 'add', 'report.yaml', '--cron', '@yearly', ...more);
+  expect(add('--webhook', 'https://hooks.example.org/a completed').err).toContain('--webhook "https://');
+  const delivered = Promise.withResolvers<{ readonly signature: unknown; readonly body: string }>();
+  const receiver = createServer((request, response) => {
+    void readText(request).then((body) => {
+      delivered.resolve({ signature: request.headers['webhook-signature'], body });
+      response.writeHead(204).end();
+    });
+  }).listen(0, '127.0.0.1');
+  try {
+    await once(receiver, 'listening');
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+    const hooks = [`${url} completed secret:HOOK private`, 'https://hooks.example.org/b failed secret:HOOK'];
+    expect(add(...hooks.flatMap((hook) => ['--webhook', hook])).code).toBe(0);
+    expect(folder.json('schedule', 'list')).toMatchObject({ schedules: [{ webhooks: hooks }] });
+    vi.stubEnv('HOOK', `whsec_${Buffer.alloc(32, 1).toString('base64')}`);
+    const worker = startWorker(folder);
+    const { starts } = folder.json('schedule', 'trigger', 'report') as { readonly starts: readonly string[] };
+    const { signature, body } = await within('the receiver is told', delivered.promise);
+    expect(signature).toMatch(/^v1,/u);
+    expect(JSON.parse(body)).toMatchObject({ type: 'run.completed', data: { runId: starts[0] } });
+    worker.child.kill('SIGTERM');
+    await within('the worker ends', once(worker.child, 'close'));
+  } finally {
+    vi.unstubAllEnvs();
+    receiver.close();
+  }
 });
 
 test('G9 what can never be met is refused when a schedule is added', () => {

@@ -1,7 +1,7 @@
 /** The terminal, or what stands in its place: a pipe, a file. */
 import type * as clack from '@clack/prompts';
 import { forTerminal, printableLines } from '../operations/format/terminal.ts';
-import { coloured, plain, type Paint } from './text/terminal-text.ts';
+import { coloured, plain, type Paint } from './text/tone.ts';
 import { mayBeTerminal, openWriter } from './files.ts';
 
 export interface Screen {

@@ -1,7 +1,8 @@
 /** What commands say of a store to other processes and to people holds no password, and ids in it are no options. */
 import { expect, test } from 'vitest';
 import { openScreen } from './screen.ts';
-import { openSession, splitPassword, storeOptions, type Session } from './session.ts';
+import { splitPassword } from '../app/open-store/store-url.ts';
+import { openSession, storeOptions, type Session } from './session.ts';
 
 test.each([
   ['postgres://app:s3cret@db/flows', 'postgres://app@db/flows', 's3cret'],

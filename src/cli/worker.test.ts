@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { hearingGraph, holdingGraph, openFolder, releaseGraph, type Folder } from '../../test/cli/cairn.ts';
 import { until, within } from '../../test/support/awaited.ts';
+import { readSamples } from '../../test/support/prometheus-text.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -27,6 +28,13 @@ function startWorker(folder: Folder, ...args: readonly string[]): StartedWorker 
 const says = ({ out }: StartedWorker, text: string): Promise<boolean> =>
   until(`the worker says ${text}`, () => out().includes(text), 20);
 
+/** What it logged: a line of JSON each. */
+const eventsOf = ({ out }: StartedWorker): readonly { readonly event: string }[] =>
+  out()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { readonly event: string });
+
 const healthOf = (
   folder: Folder,
 ): { status: string; runs: string[]; pid: number; at: string; lastError?: { code: string; runId?: string } } =>
@@ -40,8 +48,12 @@ test('W5 a worker takes up answered runs, says in its file whom it holds, and en
   expect(healthOf(folder)).toMatchObject({ status: 'working', pid: worker.child.pid, runs: [] });
   expect(statSync(join(folder.path, 'health.json')).mode & 0o777).toBe(0o600);
   expect(folder.cairn('answer', 'r1', 'yes').code).toBe(0);
-  await says(worker, 'completed  r1');
-  expect(worker.out()).toMatch(/taken {6}r1\ncompleted {2}r1\n/);
+  await says(worker, '"completed"');
+  expect(eventsOf(worker)).toMatchObject([
+    { level: 30, event: 'working', msg: expect.stringContaining('Working on sqlite:') as string },
+    { level: 30, event: 'taken', run: 'r1', graph: 'release', msg: 'taken', time: expect.any(Number) as number },
+    { event: 'completed', run: 'r1', worker: expect.any(String) as string },
+  ]);
   expect(folder.lines('published.txt')).toEqual(['yes']);
   worker.child.kill('SIGTERM');
   expect(await within('the worker ends', worker.ended)).toBe(0);
@@ -68,8 +80,35 @@ test('W5 asked to end, a worker takes nothing more and lets what it holds come t
   expect(folder.cairn('answer', 'late', 'yes').code).toBe(0);
   rmSync(join(folder.path, 'hold'));
   expect(await within('the worker ends', worker.ended)).toBe(0);
-  expect(worker.out()).toMatch(/completed {2}held\n$/);
+  expect(eventsOf(worker).slice(-2)).toMatchObject([
+    { event: 'draining', runs: ['held'] },
+    { event: 'completed', run: 'held' },
+  ]);
   expect(folder.cairn('ls', '--status', 'answered').out).toContain('late');
+});
+
+test('O3.2.4 a worker answers probes at its port, and is not ready once it is asked to end', async () => {
+  const folder = openFolder();
+  askForHeld(folder, 'held');
+  const worker = startWorker(folder, '--health-port', '0');
+  await folder.until('working.txt');
+  const said = /Probes and metrics are answered at (http:[^\s"]+)/;
+  await until('it names its port', () => said.test(worker.out()), 20);
+  const [, url = ''] = said.exec(worker.out()) ?? [];
+  const statusOf = async (path: string): Promise<number> => (await fetch(url + path)).status;
+  expect([await statusOf('/livez'), await statusOf('/readyz'), await statusOf('/')]).toEqual([200, 200, 404]);
+  const metrics = await fetch(`${url}/metrics`);
+  expect(metrics.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const samples = readSamples(await metrics.text());
+  expect(samples.get('cairn_claims_total{graph="holding"}')).toBe(1);
+  expect(samples.get('cairn_runs_held')).toBe(1);
+  // What is open in the store is told by a server alone.
+  expect([...samples.keys()].filter((name) => name.startsWith('cairn_runs_open'))).toEqual([]);
+  worker.child.kill('SIGTERM');
+  await until('it is not ready', async () => (await statusOf('/readyz')) === 503, 20);
+  expect(await statusOf('/livez')).toBe(200);
+  rmSync(join(folder.path, 'hold'));
+  expect(await within('the worker ends', worker.ended)).toBe(0);
 });
 
 test('W5 what takes longer than the grace is handed back: its claim is free at once, and it is done by another', async () => {
@@ -79,6 +118,7 @@ test('W5 what takes longer than the grace is handed back: its claim is free at o
   await folder.until('working.txt');
   worker.child.kill('SIGTERM');
   expect(await within('the worker ends', worker.ended)).toBe(0);
+  expect(eventsOf(worker).at(-1)).toMatchObject({ event: 'handed-back', run: 'held' });
   rmSync(join(folder.path, 'hold'));
   expect(folder.cairn('resume', 'held').out).toMatch(/^completed held@/);
   expect(folder.lines('working.txt')).toHaveLength(2);
@@ -109,11 +149,11 @@ test('W5 a worker serves the graphs and queues that it is told, and names in its
   await says(idle, 'Working on sqlite:');
   await folder.until('health.json');
   await until('the fault is told', () => healthOf(folder).lastError?.runId === 'lost' || undefined, 20);
-  expect(worker.out()).toContain('lost:');
+  expect(eventsOf(worker)).toContainEqual(expect.objectContaining({ level: 50, event: 'stopped', run: 'lost' }));
   expect(folder.cairn('ls', '--status', 'answered').out).toMatch(/r1/);
   for (const each of [idle, worker]) each.child.kill('SIGTERM');
   for (const each of [idle, worker]) expect(await within('the worker ends', each.ended)).toBe(0);
-  expect(idle.out()).not.toContain('taken');
+  expect(idle.out()).not.toContain('"taken"');
 });
 
 test('W5 a health file that cannot be written, and no place for a run, are told before anything is taken up', () => {
@@ -151,12 +191,12 @@ test('W5 inbox shows what asks, and below it which runs wait for signals and tim
   folder.cairn('run', releaseGraph, '--run-id', 'r1', '--input', `folder=${folder.path}`);
   const { out } = folder.cairn('inbox');
   expect(out).toMatch(/^approve · release, [^\n]+\n {2}Publish these notes\?\n.*\n\nRUN +NODE +WAITS FOR +UNTIL\n/s);
-  expect(out).toMatch(/\ncairn:schedule:late +schedule +a time +\d{4}-01-01 [\d:]+ \(in [^)]+\)\n/);
+  expect(out).toMatch(/\ncairn:schedule:late +schedule +signal schedule +\d{4}-01-01 [\d:]+ \(in [^)]+\)\n/);
   expect(out).toMatch(/\nh +hear +signal paid *\n/);
   expect(folder.json('inbox')).toMatchObject({
     waits: [{ runId: 'r1', kind: 'question' }],
     waiting: [
-      { runId: 'cairn:schedule:late', kind: 'timer' },
+      { runId: 'cairn:schedule:late', kind: 'signal', name: 'schedule' },
       { runId: 'h', kind: 'signal', name: 'paid' },
     ],
     hasMore: false,

@@ -116,7 +116,7 @@ blocks:
   const { out } = folder.cairn('plan', 'letter');
   expect(out).toMatch(/\n {2}draft +LLMCall, external\n/);
   expect(out).toMatch(/\n {2}ask +Agent, asks a person\n/);
-  expect(out).toMatch(/\n {2}send +ExecuteWorkflow, asks a person\n/);
+  expect(out).toMatch(/\n {2}send +ExecuteWorkflow, asks a person; external inside\n/);
 });
 
 test('G7 plan shows the graph of a module: waves, what comes before, who is asked', () => {
@@ -151,6 +151,7 @@ test('D12 what is missing is named: workflows, all wrong inputs, settings', () =
   const wrong = folder.cairn('run', 'approval', '--input', 'projcet=x');
   expect([wrong.code, wrong.err]).toEqual([2, expect.stringMatching(/project.*\[INPUT_INVALID\]/s)]);
   expect(wrong.err).toContain('projcet');
+  expect(wrong.err).toContain(`--input 'NAME="2.0"'`);
   const listed = folder.cairn('workflows');
   expect(listed.out).toMatch(/^WORKFLOW .*\napproval +3 +yes +workflows\/approv/);
   expect(listed.err).toMatch(/workflows\/broken\.yaml is no workflow:\n/);
@@ -300,4 +301,44 @@ blocks:
   expect([predicted(), predicted('--retry')]).toMatchObject([{ prediction: 'in doubt' }, { prediction: 'runs again' }]);
   expect(folder.json('resume', 'r', '--retry')).toMatchObject({ status: 'completed' });
   expect(folder.lines('tries.txt')).toHaveLength(2);
+});
+
+test('A6 plan says of a workflow, a graph and a tool that an agent in it is allowed to act', () => {
+  const folder = openFolder();
+  folder.write(
+    'ship.yaml',
+    'name: ship\nblocks: [{ id: act, type: Agent, inputs: { model: m, prompt: Go., ask_person: false, shell: true, allow: [shell] } }]\n',
+  );
+  folder.write('run.yaml', 'name: run\nblocks: [{ id: act, type: Shell, inputs: { command: "true" } }]\n');
+  folder.write(
+    'outer.yaml',
+    `name: outer
+blocks:
+  - { id: call, type: Workflow, inputs: { workflow: ship } }
+  - { id: plain, type: Workflow, inputs: { workflow: run } }
+  - { id: asked, type: Agent, inputs: { model: m, prompt: Go., ask_person: false, workflows: [ship] } }
+  - { id: free, type: Agent, inputs: { model: m, prompt: Go., ask_person: false, workflows: [ship, run], allow: [ship, run] } }
+`,
+  );
+  const plan = folder.cairn('plan', 'outer.yaml').out.replaceAll(/\s+/g, ' ');
+  expect(plan).toContain('call Workflow, asks a person; external, allowed inside runs workflow ship');
+  expect(plan).toMatch(/plain Workflow, \w+; external inside runs workflow run/);
+  expect(plan).toContain('asked Agent, asks a person tool ship, external, asks a person first');
+  expect(plan).toContain('free Agent, asks a person tool ship, external, allowed inside tool run, external');
+  const door = (name: string): string => new URL(`../${name}/index.ts`, import.meta.url).href;
+  folder.write(
+    'graph.ts',
+    `import { AgentGraph, END, START, subgraphNode } from '${new URL('../index.ts', import.meta.url).href}';
+import { agent, tool } from '${door('plans')}';
+const work = (allow) => agent({ model: 'm', prompt: 'Go.', allow, tools: { t: tool({ description: 'Acts.', input: { type: 'object' }, run: () => 1 }) } });
+const inner = new AgentGraph({}, { id: 'inner' }).addNode('n', work(['t'])).addEdge(START, 'n').addEdge('n', END);
+export const graph = new AgentGraph({}, { id: 'outer' })
+  .addNode('free', work(['t'])).addNode('asked', work([])).addNode('sub', subgraphNode(inner))
+  .addEdge(START, 'free').addEdge('free', 'asked').addEdge('asked', 'sub').addEdge('sub', END).compile();
+`,
+  );
+  const graph = folder.cairn('plan', 'graph.ts').out.replaceAll(/\s+/g, ' ');
+  expect(graph).toContain('free agent, pure; external, allowed inside');
+  expect(graph).toContain('asked agent, pure; external, asks a person first');
+  expect(graph).toContain('sub subgraph, read; external, allowed inside');
 });

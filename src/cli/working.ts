@@ -4,27 +4,41 @@ import { ownOutput } from './files.ts';
 import { exit } from 'node:process';
 import { answerCommand } from './commands/answer.ts';
 import { backupCommand, restoreCommand } from './commands/backup.ts';
-import {
-  cancelCommand,
-  forkCommand,
-  holdCommand,
-  releaseCommand,
-  resumeCommand,
-  rmCommand,
-  signalCommand,
-} from './commands/runs.ts';
-import { cleanupCommand, identityCommand, migrateCommand, pruneCommand, tagCommand } from './commands/store.ts';
-import { createCompletionCommand, inboxCommand, lsCommand, workersCommand } from './commands/listings.ts';
+import { cancelCommand } from './commands/cancel.ts';
+import { forkCommand } from './commands/fork.ts';
+import { holdCommand, releaseCommand } from './commands/hold.ts';
+import { resumeCommand } from './commands/resume.ts';
+import { rmCommand } from './commands/rm.ts';
+import { signalCommand } from './commands/signal.ts';
+import { signalWithStartCommand } from './commands/signal-with-start.ts';
+import { cleanupCommand } from './commands/cleanup.ts';
+import { identityCommand } from './commands/identity.ts';
+import { migrateCommand } from './commands/migrate.ts';
+import { pruneCommand } from './commands/prune.ts';
+import { tagCommand } from './commands/tag.ts';
+import { createCompletionCommand } from './commands/completion.ts';
+import { inboxCommand } from './commands/inbox.ts';
+import { linkCommand } from './commands/link.ts';
+import { lsCommand } from './commands/ls.ts';
+import { workersCommand } from './commands/workers.ts';
+import { limitsCommand } from './commands/limits.ts';
+import { checkCommand } from './commands/check.ts';
 import { convertCommand } from './commands/convert.ts';
 import { commandOf } from './commands/derived.ts';
-import { doctorCommand, verifyCommand } from './commands/doctor.ts';
-import { drawCommand, planCommand, schemaCommand, workflowsCommand } from './commands/workflows.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { verifyCommand } from './commands/verify.ts';
+import { drawCommand } from './commands/draw.ts';
+import { planCommand } from './commands/plan.ts';
+import { schemaCommand } from './commands/schema.ts';
+import { workflowsCommand } from './commands/workflows.ts';
 import { exportCommand } from './commands/export.ts';
 import { importCommand } from './commands/import.ts';
 import { fmtCommand, lintCommand } from './commands/lint.ts';
 import { previewCommand } from './commands/preview.ts';
 import { mcpCommand } from './commands/mcp.ts';
 import { runRunCommand } from './commands/run.ts';
+import { datasetCommand } from './commands/dataset.ts';
+import { experimentCommand } from './commands/experiment.ts';
 import { scheduleCommand } from './commands/schedule.ts';
 import { serveCommand, studioCommand } from './commands/serve.ts';
 import { workerCommand } from './commands/worker.ts';
@@ -32,6 +46,7 @@ import { historyCommands } from './history-commands.ts';
 import type { AnyOperation } from '../operations/contract/operation.ts';
 import * as operations from '../operations/table.ts';
 import { type CommandGroups, runCommand } from './command-line.ts';
+import { withBulk } from './live/bulk.ts';
 
 const byHand: CommandGroups = {
   'Run workflows': [
@@ -39,12 +54,22 @@ const byHand: CommandGroups = {
     lsCommand,
     inboxCommand,
     answerCommand,
-    resumeCommand,
-    cancelCommand,
+    linkCommand,
+    withBulk(resumeCommand, 'resume'),
+    withBulk(cancelCommand, 'cancel'),
     signalCommand,
+    signalWithStartCommand,
     scheduleCommand,
   ],
-  'Walk a history, and change it': [...historyCommands, previewCommand, forkCommand, tagCommand],
+  'Walk a history, and change it': [
+    ...historyCommands,
+    previewCommand,
+    checkCommand,
+    forkCommand,
+    datasetCommand,
+    experimentCommand,
+    tagCommand,
+  ],
   'Write workflows': [
     workflowsCommand,
     planCommand,
@@ -54,13 +79,13 @@ const byHand: CommandGroups = {
     convertCommand,
     schemaCommand,
   ],
-  Serve: [studioCommand, serveCommand, mcpCommand, workerCommand, workersCommand],
+  Serve: [studioCommand, serveCommand, mcpCommand, workerCommand, workersCommand, limitsCommand],
   'Keep a store': [
     doctorCommand,
     verifyCommand,
     cleanupCommand,
     pruneCommand,
-    rmCommand,
+    withBulk(rmCommand, 'rm'),
     exportCommand,
     importCommand,
     backupCommand,

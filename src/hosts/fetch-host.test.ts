@@ -61,7 +61,7 @@ test('HO7 only who knows the token is answered; without a token, only this machi
 });
 
 test('HO2 a graph whose effect may take longer than the host is refused, with the node and both numbers', () => {
-  const { engine } = createBench({ limits: { effectMs: 600_000 } });
+  const { engine } = createBench({ bounds: { effectMs: 600_000 } });
   const graph = (timeoutMs?: number): Graph =>
     graphOf(
       'pays',
@@ -74,7 +74,7 @@ test('HO2 a graph whose effect may take longer than the host is refused, with th
   );
   expect(() => make(60_000)).toThrow(expect.objectContaining({ code: 'HOST_TOO_SHORT' }));
   expect(() => make(10_000)).not.toThrow();
-  const quick = createBench({ limits: { effectMs: 20_000, cancelGraceMs: 1_000 } }).engine;
+  const quick = createBench({ bounds: { effectMs: 20_000, cancelGraceMs: 1_000 } }).engine;
   expect(() => fetchHost({ graphs: [{ graph: graph(), engine: quick }], maxMs: 60_000 })).not.toThrow();
 });
 

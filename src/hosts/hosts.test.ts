@@ -1,7 +1,7 @@
 /** The suite of hosts over those that need no server: calls by HTTP, a worker, and a host whose wakes come late, twice, or never. */
 import { describe, expect, test } from 'vitest';
 import { createWorker } from '../app/worker.ts';
-import type { AdvanceResult, Engine, Host } from '../engine/api.ts';
+import type { AdvanceResult, Engine, RunWaker } from '../engine/api.ts';
 import { hostSuite, type HostedRuns, type HostUnderTest } from '../testing/host-suite.ts';
 import { fetchHost } from './fetch-host.ts';
 import { nextSliceMs } from './slices.ts';
@@ -9,7 +9,7 @@ import { nextSliceMs } from './slices.ts';
 const engineOf = ({ graphs }: HostedRuns): Engine => graphs[0]?.engine as Engine;
 
 /** What stands between a host and its runs: a list of who is to be called when. */
-interface DueList extends Host {
+interface DueList extends RunWaker {
   stop(): Promise<void>;
   forget(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /** Hosts: runs that go on by calls of a function. */
-export type { Host } from '../engine/api.ts';
+export type { RunWaker } from '../engine/api.ts';
 export { fetchHost, type FetchHost, type FetchHostOptions } from './fetch-host.ts';
 export { restateHost, type RestateHost, type RestateHostOptions } from './restate-host.ts';
 export type { HostedGraph } from './slices.ts';

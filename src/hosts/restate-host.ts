@@ -2,7 +2,7 @@
 import type * as Restate from '@restatedev/restate-sdk';
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import type { AdvanceResult, Host } from '../engine/api.ts';
+import type { AdvanceResult, RunWaker } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { importPeer } from '../optional-peers.ts';
@@ -30,7 +30,7 @@ export interface RestateHostOptions {
 }
 
 /** An endpoint for a Restate server. */
-export interface RestateHost extends Host {
+export interface RestateHost extends RunWaker {
   /**
    * Serves the endpoint over HTTP/2, sweeps once a minute, and says at which port. Register its address with the server once. @param port -
    * 0 picks a free one. @param address - default: this machine only without `identityKeys`, else all
@@ -77,6 +77,14 @@ interface Alarm {
   readonly generation?: number;
 }
 
+/**
+ * The generation after a tick, which makes the alarms of all earlier ones stale. Undefined: the run is over, and nothing of it stays with the
+ * server.
+ */
+export function generationAfter({ status, againMs }: Stand, generation: number): number | undefined {
+  return againMs !== null || status === 'paused' ? generation + 1 : undefined;
+}
+
 const objectName = 'cairnRun';
 type Sdk = typeof Restate;
 
@@ -85,12 +93,12 @@ const loopback: readonly string[] = ['127.0.0.1', '::1', 'localhost'];
 class RestateEndpoint implements RestateHost {
   readonly #options: RestateHostOptions & { readonly forMs: number };
   readonly #hosted: Hosted;
-  readonly #host: Host;
+  readonly #host: RunWaker;
   readonly #sessions = new Set<ServerHttp2Session>();
   #server: Http2Server | undefined;
   #cancelSweep: (() => void) | undefined;
 
-  constructor(options: RestateHostOptions & { readonly forMs: number }, hosted: Hosted, host: Host) {
+  constructor(options: RestateHostOptions & { readonly forMs: number }, hosted: Hosted, host: RunWaker) {
     this.#options = options;
     this.#hosted = hosted;
     this.#host = host;
@@ -151,9 +159,12 @@ class RestateEndpoint implements RestateHost {
     const generation = (await ctx.get<number>('generation')) ?? 0;
     if (alarm?.generation !== undefined && alarm.generation !== generation) return { status: 'stale', againMs: null };
     const stand = await ctx.run('advance', () => this.#advance(restate, ctx.key));
-    const next = generation + 1;
-    if (stand.againMs !== null || stand.status === 'paused') ctx.set('generation', next);
-    else ctx.clear('generation');
+    const next = generationAfter(stand, generation);
+    if (next === undefined) {
+      ctx.clear('generation');
+      return stand;
+    }
+    ctx.set('generation', next);
     if (stand.againMs !== null) {
       const parameter = new TextEncoder().encode(JSON.stringify({ generation: next } satisfies Alarm));
       ctx.genericSend({ service: objectName, key: ctx.key, method: 'tick', parameter, delay: stand.againMs });

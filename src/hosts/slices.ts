@@ -43,10 +43,10 @@ export function serve(graphs: readonly HostedGraph[], maxMs: number = Infinity):
 }
 
 /** How long an attempt of a node may take; 0 if it has no deadline and is no effect. */
-function deadlineMs({ effect, timeoutMs }: Graph['nodes'][number], { ports: { limits } }: Engine): number {
+function deadlineMs({ effect, timeoutMs }: Graph['nodes'][number], { ports: { bounds } }: Engine): number {
   const isActing = effect === 'write' || effect === 'external';
-  const limitMs = timeoutMs ?? (isActing ? limits.effectMs : 0);
-  return limitMs === 0 ? 0 : limitMs + limits.cancelGraceMs;
+  const limitMs = timeoutMs ?? (isActing ? bounds.effectMs : 0);
+  return limitMs === 0 ? 0 : limitMs + bounds.cancelGraceMs;
 }
 
 export function invalidOption(path: string, reason: string): CairnError {

@@ -1,5 +1,5 @@
 /** Wakes hosts in other processes, for whoever starts or answers runs there: the command line, the MCP server, a program (HO5). */
-import type { Host } from '../engine/api.ts';
+import type { RunWaker } from '../engine/api.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { invalidOption } from './slices.ts';
 
@@ -26,7 +26,7 @@ export interface RestateWakeOptions {
  * Wakes a host made with `fetchHost`. It takes no later time: its sweep finds what is due later.
  * @throws CONFIG_INVALID no address
  */
-export function wakeByFetch(options: FetchWakeOptions): Host {
+export function wakeByFetch(options: FetchWakeOptions): RunWaker {
   refuseUnknownKeys('wakeByFetch', options, ['url', 'token'] satisfies (keyof FetchWakeOptions)[]);
   const url = addressOf('url', options.url);
   return {
@@ -38,7 +38,7 @@ export function wakeByFetch(options: FetchWakeOptions): Host {
 }
 
 /** Wakes a host made with `restateHost`, through the server's ingress. @throws CONFIG_INVALID no address */
-export function wakeByRestate(options: RestateWakeOptions): Host {
+export function wakeByRestate(options: RestateWakeOptions): RunWaker {
   refuseUnknownKeys('wakeByRestate', options, ['ingress', 'token'] satisfies (keyof RestateWakeOptions)[]);
   const ingress = addressOf('ingress', options.ingress);
   return {

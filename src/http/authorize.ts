@@ -18,6 +18,8 @@ export interface Caller {
   /** Whose runs they see. Default: the engine's tenant. Runs of other tenants do not exist for them. */
   readonly tenant?: string;
   readonly scopes: readonly Scope[];
+  /** Their roles: a question for `role:finance` takes answers of those who have `finance`. Default none. */
+  readonly roles?: readonly string[];
 }
 
 /** Says who sent a request; undefined or a response refuses it, undefined with 401. */
@@ -30,12 +32,14 @@ export interface BearerToken extends Caller {
 }
 
 /** @throws CONFIG_INVALID */
-function readToken({ token, principal, scopes: requested, kind }: BearerToken): Buffer {
+function readToken({ token, principal, scopes: requested, kind, roles = [] }: BearerToken): Buffer {
   const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'bearerTokens', reason });
   if (principal === '') throw invalid('a token has no principal');
   if (kind === 'program' && principal === 'person') throw invalid('a program cannot be called person');
   const unknown = requested.find((scope) => !scopes.includes(scope));
   if (unknown !== undefined) throw invalid(`${unknown} is no scope; there are ${scopes.join(', ')}`);
+  if (!Array.isArray(roles) || roles.some((role) => typeof role !== 'string' || role === ''))
+    throw invalid(`the roles of ${principal} are no list of names`);
   const [, hex] = /^sha256:([\da-f]{64})$/i.exec(token) ?? [];
   if (hex !== undefined) return Buffer.from(hex, 'hex');
   if (token.length < 16) throw invalid(`the token of ${principal} has fewer than 16 characters`);
@@ -57,8 +61,8 @@ export function bearerTokens(tokens: readonly BearerToken[]): Authorize {
   };
 }
 
-function callerOf({ principal, kind, tenant, scopes: granted }: BearerToken): Caller {
-  return { principal, kind, scopes: granted, ...(tenant !== undefined && { tenant }) };
+function callerOf({ principal, kind, tenant, scopes: granted, roles }: BearerToken): Caller {
+  return { principal, kind, scopes: granted, ...(tenant !== undefined && { tenant }), ...(roles && { roles }) };
 }
 
 /** A new token that cannot be guessed. */

@@ -1,8 +1,10 @@
 /** Chats over HTTP, as the AI SDK's `useChat` and its `DefaultChatTransport` speak: each chat is one run, and what is shown is folded from its record. */
 import { createHash } from 'node:crypto';
-import { messageChunks, readMessageView, readUIMessages, type ChatRun } from '../ai-sdk/ui-stream.ts';
+import { messageChunks, readMessageView, readMessagesSince, type ChatRun } from '../ai-sdk/ui-stream.ts';
 import type { ChatWait } from '../ai-sdk/message-parts.ts';
 import type { ChatMessage, MessageView } from '../ai-sdk/ui-messages.ts';
+import { mayPass, turnFailure } from '../ai-sdk/turn-failure.ts';
+import type { WorkedGraph } from '../app/worker.ts';
 import { CairnError } from '../errors.ts';
 import { timer } from '../history/read/follow.ts';
 import { readPendingSignals } from '../history/stored/messages.ts';
@@ -11,13 +13,14 @@ import { metaOf } from '../history/stored/stored-meta.ts';
 import { refuseUnknownKeys } from '../operations/contract/known-keys.ts';
 import type { WorkContext } from '../operations/contract/operation.ts';
 import { refuseAnswer } from '../operations/runs/reserved-answers.ts';
+import { doorOf } from '../operations/contract/door.ts';
 import { readQuestions } from '../operations/waits/give-answers.ts';
 import type { Caller } from './authorize.ts';
 import { serverSentEvents, type Leaving } from './events.ts';
 import { answerHeaders, HttpRefused, jsonResponse, problemOf } from './problem.ts';
 
 export interface ChatOptions {
-  /** Id of the agent's node. */
+  /** Id of the agent's node: an `agent`, or a function that makes one of the AI SDK durable (`durable`). */
   readonly node: string;
   /** The graph whose runs are chats. Default: the only one of `graphs`. */
   readonly graph?: string;
@@ -44,9 +47,11 @@ const optionNames = Object.keys({ node: true, graph: true, signal: true, input: 
   true
 >);
 
+/** Types of nodes that ask no model themselves: their messages would be empty. */
+const withoutConversation: ReadonlySet<string> = new Set(['human', 'judge', 'restarts', 'subgraph']);
 /** What a message may have in bytes: events of a run carry values up to this size. */
 const messageBytesMax = 15_000;
-/** Runs of one chat, of which all but the last were stopped. */
+/** Runs of one chat: each but the last was stopped, or ended with a turn that failed. */
 const runsMax = 1_000;
 const endOfStream = 'data: [DONE]\n\n';
 
@@ -58,6 +63,10 @@ interface Chat {
   readonly row: Row | undefined;
   /** The run before, if that was stopped. */
   readonly stopped: string | undefined;
+  /** The id of the run in which it goes on behind this one. */
+  readonly next: string;
+  /** Its runs so far, oldest first, this one among them. */
+  readonly runs: readonly Row[];
 }
 
 /** What a post brings. */
@@ -78,13 +87,22 @@ export class ChatRoutes {
   /** Name of the signal that brings what the user says. */
   readonly #signal: string;
 
-  /** @throws CONFIG_INVALID an option is unknown, no node is named, or the graph is not known */
-  constructor(options: ChatOptions, graphIds: readonly string[]) {
+  /** @throws CONFIG_INVALID an option is unknown, no node is named, the graph is not known, or the node has no conversation */
+  constructor(options: ChatOptions, graphs: readonly WorkedGraph['graph'][]) {
     refuseUnknownKeys('createHandler chat', options, optionNames);
-    const { node, graph = graphIds.length === 1 ? graphIds[0] : undefined, signal = 'message' } = options;
+    const { node, graph = graphs.length === 1 ? graphs[0]?.id : undefined, signal = 'message' } = options;
     const refuse = (path: string, reason: string): CairnError => new CairnError('CONFIG_INVALID', { path, reason });
     if (typeof node !== 'string' || node === '') throw refuse('chat.node', 'it names the agent’s node');
     if (graph === undefined) throw refuse('chat.graph', 'it names the graph whose runs are chats');
+    // A graph of an app's workflows is read when it is asked for.
+    const nodes = graphs.find(({ id }) => id === graph)?.structure.nodes;
+    const found = nodes?.find(({ id }) => id === node);
+    if (nodes !== undefined && found === undefined) throw refuse('chat.node', `the graph ${graph} has no node ${node}`);
+    if (found !== undefined && withoutConversation.has(String(found['type'])))
+      throw refuse(
+        'chat.node',
+        `${node} is a node of type ${String(found['type'])}, which has no conversation: name an agent, or a function that makes one durable`,
+      );
     this.#options = options;
     this.#graph = graph;
     this.#signal = signal;
@@ -125,19 +143,26 @@ export class ChatRoutes {
       const runId = earlierRunId(name, nth);
       const row = await store.readRun({ tenant, runId });
       if (row === undefined || !this.#isEarlierChat(row, caller)) break;
-      if (row.status !== 'cancelled') return { runId, row, stopped };
+      if (row.status !== 'cancelled') return { runId, row, stopped, next: derivedRunId('chat', name), runs: [row] };
       stopped = runId;
     }
+    const runs: Row[] = [];
     for (let nth = 1; nth <= runsMax; nth += 1) {
       const runId = derivedRunId('chat', name, ...(nth === 1 ? [] : [String(nth)]));
       const row = await store.readRun({ tenant, runId });
       // Not begun by a chat: an export that is not trusted brought it, and its texts are nobody's here.
       if (row !== undefined && !isOfOrigin(row, 'chat'))
         throw new CairnError('RUN_EXISTS', { runId, difference: 'origin' });
-      if (row?.status !== 'cancelled') return { runId, row, stopped };
-      stopped = runId;
+      if (row !== undefined) runs.push(row);
+      // A conversation that was removed is gone; the next one takes the next id.
+      else if ((await store.removals?.read({ tenant, runId })) === undefined) {
+        const last = runs.at(-1);
+        const isOver = last?.status === 'cancelled';
+        const current = isOver || last === undefined ? { runId, row } : { runId: last.runId, row: last };
+        return { ...current, stopped: isOver ? last.runId : stopped, next: runId, runs };
+      }
     }
-    throw invalid('the chat was stopped too often');
+    throw invalid('the chat was stopped or has failed too often');
   }
 
   #isEarlierChat(row: Row, { principal }: Caller): boolean {
@@ -150,18 +175,39 @@ export class ChatRoutes {
   }
 
   async #messages(request: ChatRequest, id: string): Promise<Response> {
-    const { runId, row, stopped } = await this.#find(request, id);
+    const { runId, row, stopped, runs } = await this.#find(request, id);
     const visibleRunId = row === undefined ? stopped : runId;
     if (visibleRunId === undefined) return jsonResponse({ messages: [], isUnderWay: false });
     const { node } = this.#options;
     const run = this.#runOf(request, visibleRunId);
     // Before the record, so that what the run takes meanwhile is in one of them.
     const pending = await this.#pending(request, visibleRunId);
-    const messages = [...(await readUIMessages(run, node, { signal: this.#signal }))];
+    const messages = await this.#messagesOf(request, visibleRunId, runs);
     // Behind a message that is not whole, the client could not go on with it.
     if (pending.length > 0 && (await readMessageView(run, node))?.isSettled === true)
       messages.push(...pending.filter(({ id }) => !messages.some((known) => known.id === id)));
     return jsonResponse({ messages, isUnderWay: row !== undefined && isUnderWay(row) });
+  }
+
+  /** The messages of a run, behind those of the runs that ended with a turn that failed, in whose place it goes on. */
+  async #messagesOf(request: ChatRequest, runId: string, runs: readonly Row[]): Promise<ChatMessage[]> {
+    const { node } = this.#options;
+    const shown = runs.filter((row) => row.runId === runId || row.status !== 'cancelled');
+    const byId = new Map(runs.map((row) => [row.runId, row]));
+    const messages: ChatMessage[] = [];
+    const told = new Set<string>();
+    for (const row of shown) {
+      const since = seqBehind(row, told, byId);
+      messages.push(
+        ...(await readMessagesSince(this.#runOf(request, row.runId), node, { signal: this.#signal }, since)),
+      );
+      told.add(row.runId);
+      if (row.runId !== runId && row.status !== 'failed') messages.push(endedMessage(row.runId));
+    }
+    // A run of an earlier version is named otherwise.
+    return shown.length > 0
+      ? messages
+      : [...(await readMessagesSince(this.#runOf(request, runId), node, { signal: this.#signal }))];
   }
 
   /** What the user said and the run has not taken yet. */
@@ -184,7 +230,11 @@ export class ChatRoutes {
     const { runId, row } = await this.#find(request, id);
     if (row === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: id });
     if (isUnderWay(row))
-      await request.context.engine.cancel(runId, { by: request.caller.principal, reason: 'stopped in the chat' });
+      await request.context.engine.cancel(runId, {
+        ...doorOf(request.context),
+        by: request.caller.principal,
+        reason: 'stopped in the chat',
+      });
     return jsonResponse({ isStopped: isUnderWay(row) });
   }
 
@@ -197,16 +247,27 @@ export class ChatRoutes {
     const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
     const answers = answersTo(view, posted);
     const since = row.head;
+    const isNew = posted.text !== undefined && !posted.isRetry;
+    // A turn that has failed for good is over, and so is a conversation that cannot go on under the graph as it is now.
+    if (isNew && row.status === 'failed' && !mayPass(view?.failed?.error))
+      return this.#begin(request, { ...chat, runId: chat.next, stopped: runId }, posted);
+    if (isNew && !(await this.#canGoOn(request, row)))
+      return this.#begin(request, { ...chat, runId: chat.next, stopped: undefined }, posted);
     if (row.status === 'failed' && (posted.isRetry || posted.text !== undefined)) {
       await this.#say(request, runId, posted);
-      await engine.resume(runId, { detach: context.isDetached === true, by: caller.principal });
+      await engine.resume(runId, { ...doorOf(context), detach: context.isDetached === true, by: caller.principal });
       await untilMoved(context, runId, since);
       return this.#respond(request, runId, { since });
     }
     if (posted.isRetry) throw invalid('only an answer that failed is made again');
     if (answers.length > 0) {
       if (caller.kind === 'program') await refuseOfPrograms(context, runId, answers);
-      await engine.answerAll(runId, answers, { by: caller.principal, readsTexts: true, stays: true });
+      await engine.answerAll(runId, answers, {
+        ...context.acting,
+        by: caller.principal,
+        readsTexts: true,
+        stays: true,
+      });
       context.posted?.(runId);
       // A text that is an answer stands behind the agent's message, which the client then gets whole.
       return this.#respond(request, runId, { since, after: posted.known });
@@ -220,10 +281,25 @@ export class ChatRoutes {
     return this.#respond(request, runId, { since, visit: nextVisit(view) });
   }
 
-  async #say({ context: { engine } }: ChatRequest, runId: string, { text, messageId }: Posted): Promise<void> {
+  /** Whether the chat's run can go on under the graph as it is now. */
+  async #canGoOn({ context }: ChatRequest, { runId, head, status, graphHash }: Row): Promise<boolean> {
+    if (status !== 'paused') return true;
+    const { graph } = await context.loadGraph(this.#graph);
+    if (graph.hash === graphHash) return true;
+    try {
+      await context.engine.preview({ runId, seq: head }, { graph });
+      return true;
+    } catch (error) {
+      if (CairnError.is(error, 'RUN_GRAPH_CHANGED')) return false;
+      throw error;
+    }
+  }
+
+  async #say({ context, caller }: ChatRequest, runId: string, { text, messageId }: Posted): Promise<void> {
     if (text === undefined) return;
     const id = messageId ?? createHash('sha256').update(text).digest('hex').slice(0, 16);
-    await engine.signal(runId, this.#signal, { id, text }, { id: `chat:${id}`, stays: true });
+    const how = { id: `chat:${id}`, stays: true, ...doorOf(context), by: caller.principal };
+    await context.engine.signal(runId, this.#signal, { id, text }, how);
   }
 
   async #begin(request: ChatRequest, { runId, stopped }: Chat, posted: Posted): Promise<Response> {
@@ -233,7 +309,7 @@ export class ChatRoutes {
     if (text === undefined) throw invalid('a chat begins with a text');
     const from = stopped === undefined ? undefined : await lastRest(engine.history, stopped);
     if (from !== undefined) {
-      await engine.fork(from, { runId, origin: 'chat' });
+      await engine.fork(from, { runId, origin: 'chat', ...doorOf(context), by: caller.principal });
       await this.#say(request, runId, posted);
       context.posted?.(runId);
       const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
@@ -244,7 +320,14 @@ export class ChatRoutes {
     const labels = { user: caller.principal };
     try {
       const detach = context.isDetached === true;
-      const handle = await engine.start(graph, input, { runId, origin: 'chat', meta: { labels }, detach });
+      const handle = await engine.start(graph, input, {
+        runId,
+        origin: 'chat',
+        meta: { labels },
+        detach,
+        ...doorOf(context),
+        by: caller.principal,
+      });
       // How it ends is in its history.
       handle.result().catch(() => undefined);
     } catch (error) {
@@ -287,6 +370,20 @@ const isUnderWay = ({ status, hasMessages }: Row): boolean =>
 
 const nextVisit = (view: MessageView | undefined): number =>
   view === undefined ? 1 : view.visit + (view.isSettled ? 1 : 0);
+
+/** The checkpoint at which a run goes on from one whose messages are told already; -1 if it begins anew. */
+function seqBehind(row: Row, told: ReadonlySet<string>, byId: ReadonlyMap<string, Row>): number {
+  for (let at: Row | undefined = row; at?.parent !== undefined; at = byId.get(at.parent.runId))
+    if (told.has(at.parent.runId)) return at.parent.seq;
+  return -1;
+}
+
+/** Stands behind the messages of a run that could not go on. */
+const endedMessage = (runId: string): ChatMessage => ({
+  id: `${runId}:ended`,
+  role: 'assistant',
+  parts: [{ type: 'text', text: turnFailure({ code: 'RUN_GRAPH_CHANGED' }), state: 'done' }],
+});
 
 /** Waits for the first checkpoint behind a seq: before it, a run that goes on is still recorded as failed. */
 async function untilMoved({ store, tenant }: WorkContext, runId: string, seq: number): Promise<void> {
@@ -347,7 +444,8 @@ function answersTo(view: MessageView | undefined, posted: Posted): readonly (rea
   const found = new Map<string, unknown>();
   const answer = (wait: ChatWait | undefined, value: unknown): void => {
     if (wait === undefined) return;
-    if (wait.waitId === undefined) throw new HttpRefused(403, 'this question is not for the user of the chat');
+    if (wait.waitId === undefined)
+      throw new HttpRefused(403, 'this question is not for the user of the chat', {}, 'ANSWER_RESERVED');
     found.set(wait.waitId, value);
   };
   for (const part of (posted.known?.parts ?? []) as readonly Record<string, unknown>[]) {
@@ -358,7 +456,8 @@ function answersTo(view: MessageView | undefined, posted: Posted): readonly (rea
   }
   for (const [waitId, value] of Object.entries(posted.answers)) {
     const wait = waits.find((open) => open.waitId === waitId);
-    if (wait === undefined) throw new HttpRefused(403, 'there is no such question for the user of the chat');
+    if (wait === undefined)
+      throw new HttpRefused(403, 'there is no such question for the user of the chat', {}, 'ANSWER_RESERVED');
     answer(wait, value);
   }
   const [only, ...others] = waits.filter(

@@ -7,6 +7,7 @@ import type { Field, Route } from '../operations/contract/operation.ts';
 import type * as operations from '../operations/table.ts';
 import type { Problem } from './problem.ts';
 import { operationRoutes, type OperationRoute } from './routes.ts';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
 /** The methods that have a route: what names files of the server's machine, or moves whole stores, is for its command line. */
 type RoutedMethod = {
@@ -104,7 +105,7 @@ function queryOf(name: string, { type }: Field, value: unknown): [string, string
 async function errorOf(response: Response): Promise<CairnError> {
   const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
   const title = problem.title ?? `the server answered ${response.status}`;
-  const code = problem.code as ErrorCode | undefined;
+  const { code } = problem;
   const isKnown = code !== undefined && Object.hasOwn(errorTable, code);
   return new RemoteError(
     isKnown ? code : response.status >= 500 ? 'STORE_UNAVAILABLE' : 'USAGE_INVALID',
@@ -155,20 +156,12 @@ async function* followOver(
 const retriesMax = 20;
 const retryMs = 100;
 
-async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-): AsyncGenerator<{ readonly event: string; readonly data: string }> {
-  let text = '';
+async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<EventSourceMessage> {
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => events.push(event) });
   const decoder = new TextDecoder();
   for await (const piece of body) {
-    text += decoder.decode(piece, { stream: true });
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const lines = text.slice(0, end).split('\n');
-      text = text.slice(end + 2);
-      const valueOf = (name: string): string | undefined =>
-        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
-      const data = valueOf('data');
-      if (data !== undefined) yield { event: valueOf('event') ?? '', data };
-    }
+    parser.feed(decoder.decode(piece, { stream: true }));
+    yield* events.splice(0);
   }
 }

@@ -69,6 +69,9 @@ function contextOfEngine(engine: Engine): WorkContext {
     loadGraph: async (name) => {
       throw notFound(name, []);
     },
+    loadGraphs: async (name) => {
+      throw notFound(name, []);
+    },
     loadWorkflow: async (name) => noWorkflows.get(name),
     openWorkflows: async () => noWorkflows,
     findGraph: async ({ graphId, runId }) => {
@@ -81,36 +84,42 @@ function contextOfEngine(engine: Engine): WorkContext {
 function namedGraphs(
   context: WorkContext,
   graphs: readonly WorkedGraph[],
-): Pick<WorkContext, 'loadGraph' | 'loadWorkflow'> {
+): Pick<WorkContext, 'loadGraph' | 'loadGraphs' | 'loadWorkflow'> {
   const loadWorkflow: WorkContext['loadWorkflow'] = async (name) => (await context.openWorkflows()).get(name);
-  return {
-    loadWorkflow,
-    async loadGraph(name): Promise<LoadedGraph> {
-      const found = graphs.find(({ graph }) => graph.id === name);
-      if (found !== undefined) return { graph: found.graph };
-      const workflows = await context.openWorkflows();
-      const known = [...graphs.map(({ graph }) => graph.id), ...workflows.list().map(({ workflow }) => workflow.name)];
-      if (graphs.length > 0 && !workflows.list().some(({ workflow }) => workflow.name === name))
-        throw notFound(name, known);
-      const { workflow, source } = workflows.get(name);
-      return { graph: workflow.graph, source: context.savedSource(source), workflow };
-    },
+  const loadGraph = async (name: string): Promise<LoadedGraph> => {
+    const found = graphs.find(({ graph }) => graph.id === name);
+    if (found !== undefined) return { graph: found.graph };
+    const workflows = await context.openWorkflows();
+    const known = [...graphs.map(({ graph }) => graph.id), ...workflows.list().map(({ workflow }) => workflow.name)];
+    if (graphs.length > 0 && !workflows.list().some(({ workflow }) => workflow.name === name))
+      throw notFound(name, known);
+    const { workflow, source } = workflows.get(name);
+    return { graph: workflow.graph, source: context.savedSource(source), workflow };
   };
+  return { loadWorkflow, loadGraph, loadGraphs: async (name) => [(await loadGraph(name)).graph] };
+}
+
+const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'createHandler', reason });
+
+/** The engine of what is served. @throws CONFIG_INVALID there is none */
+export function servedEngine({ app, engine, graphs = [] }: Served): Engine {
+  const own = app?.engine ?? engine ?? graphs[0]?.engine;
+  if (own === undefined) throw invalid('give graphs, an engine or an app');
+  return own;
 }
 
 /**
  * Contexts of callers over what is served. @throws CONFIG_INVALID there is neither an app nor an engine with graphs, or there are graphs of
  * another engine
  */
-export function createContexts({ app, engine, graphs = [] }: Served): ContextOf {
-  const own = app?.engine ?? engine ?? graphs[0]?.engine;
-  const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'createHandler', reason });
-  if (own === undefined) throw invalid('give graphs, an engine or an app');
+export function createContexts(served: Served): ContextOf {
+  const { app, graphs = [] } = served;
+  const own = servedEngine(served);
   if (graphs.some((each) => each.engine !== own))
     throw invalid('the graphs have several engines: share one with compile({ engine: first.engine })');
   const base = app ?? contextOfEngine(own);
   for (const { graph } of graphs) own.know(graph);
-  return ({ tenant = base.tenant, kind, principal, scopes }) => {
+  return ({ tenant = base.tenant, kind, principal, scopes, roles = [] }) => {
     // Answers of `person` are those of people.
     if (kind === 'program' && principal === 'person')
       throw new CairnError('CONFIG_INVALID', { path: 'authorize', reason: 'a program cannot be called person' });
@@ -124,6 +133,7 @@ export function createContexts({ app, engine, graphs = [] }: Served): ContextOf 
     return {
       ...context,
       actor: principal,
+      acting: { door: 'http', roles, ...(kind === 'program' && { as: 'program' as const }) },
       isKnown: (run) => known(run) !== undefined,
       findGraph: async (run) => known(run)?.graph ?? context.findGraph(run),
       ...namedGraphs(context, tenant === base.tenant ? graphs : []),

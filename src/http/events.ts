@@ -1,7 +1,7 @@
 /** Events as server-sent events: each recorded one once and in order, resumed by the browser with its last id. */
-import { CairnError } from '../errors.ts';
 import { followHistory, isOverFor } from '../history/read/follow.ts';
 import { followRuns, type FollowRunsOptions } from '../history/read/follow-runs.ts';
+import { resolveRun } from '../history/read/references.ts';
 import type { WorkContext } from '../operations/contract/operation.ts';
 import { maskedEvent } from '../operations/contract/perform.ts';
 import { toJson } from '../operations/contract/to-json.ts';
@@ -53,8 +53,7 @@ export async function runEvents(options: RunEventOptions): Promise<Response> {
   const key = { tenant, runId };
   const leaving = leavingOf(options);
   try {
-    const run = await store.readRun(key);
-    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+    const run = await resolveRun(store, tenant, key);
     const isOver = isOverFor(run, until);
     const following = { until, live: live && !isOver, signal: leaving.signal, ...(after !== undefined && { after }) };
     const followed = followHistory({ store, blobs, tenant }, runId, following);

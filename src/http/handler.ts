@@ -1,6 +1,8 @@
 /** The HTTP interface as one function from a request to a response, to be mounted in any server. */
 import { basename, isAbsolute } from 'node:path';
 import { createPageGuard, type HttpGuard } from '../app/http/http-guard.ts';
+import { createProbes, isProbe, type ProbeAnswer, type Probes } from '../app/http/probes.ts';
+import { metricsType, type ProcessMetrics } from '../app/metrics/metrics.ts';
 import { readVersion } from '../app/version.ts';
 import { CairnError } from '../errors.ts';
 import { refuseUnknownKeys } from '../operations/contract/known-keys.ts';
@@ -8,21 +10,30 @@ import { perform } from '../operations/contract/perform.ts';
 import type { Scope, WorkContext } from '../operations/contract/operation.ts';
 import { readState } from '../operations/checkpoints/read-state.ts';
 import { findCheckpointToChange, findRunToChange, quotedRun } from '../operations/runs/find-run.ts';
+import { omitLargeValues } from '../operations/runs/omit-large.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import { writeFault } from '../operations/format/terminal.ts';
 import type { Authorize, Caller } from './authorize.ts';
+import { answerByLink, callerOf, linkRefusal, type AnswerLinks } from './answer-links.ts';
 import { ChatRoutes, type ChatOptions } from './chat.ts';
-import { createContexts, type ContextOf, type Served } from './context.ts';
+import { createContexts, servedEngine, type ContextOf, type Served } from './context.ts';
+import { preflight, withPage } from './cross-origin.ts';
+import { answerHook, calledHook, type CalledHook, type Hooks } from './hooks.ts';
+import { hookFaults } from '../app/webhooks/hook.ts';
+import { keyedInput } from './idempotency.ts';
 import { leavingOf, runEvents, runsEvents } from './events.ts';
 import { fileResponse } from './files.ts';
 import { createOpenApi, successStatus } from './openapi.ts';
 import { pageResponse } from './pages.ts';
-import { answerHeaders, HttpRefused, jsonResponse, problemOf, problemResponse } from './problem.ts';
+import { answerHeaders, HttpRefused, jsonResponse, problemOf, problemResponse, refusedByGuard } from './problem.ts';
 import { keyOf, Places } from './places.ts';
+import { readBody, readFormValue } from './read-body.ts';
 import { matchPath, operationRoutes, readFilePath, readInput, readStreamQuery, type OperationRoute } from './routes.ts';
 
 export interface HandlerOptions extends Served {
-  /** Says who calls. It is called at each request but for `/healthz` and files of `pages`. */
+  /** Counters that are told at `/metrics`, for callers with the scope `read`: `createMetrics()`. Default: there are none. */
+  readonly metrics?: Pick<ProcessMetrics, 'text'>;
+  /** Says who calls. It is called at each request but for `/livez`, `/readyz` and files of `pages`. */
   readonly authorize: Authorize;
   /** Where the interface is: `/cairn` for `/cairn/v1/runs`. Default: at the root. */
   readonly basePath?: string;
@@ -52,8 +63,12 @@ export interface HandlerOptions extends Served {
    * Default: there are no codes.
    */
   readonly exchangeCode?: (code: string) => string | undefined;
-  /** Serves chats below `/chat`, as the AI SDK's `useChat` speaks: each is a run of a graph. Default: none. */
+  /** Serves chats below `/v1/chat` and `/chat`, as the AI SDK's `useChat` speaks: each is a run of a graph. Default: none. */
   readonly chat?: ChatOptions;
+  /** Takes answers by links at `/answer/TOKEN`: what `createAnswerLinks` makes. Default: there are no links. */
+  readonly answerLinks?: AnswerLinks;
+  /** Deliveries of other systems, taken at `/v1/hooks/NAME`: each becomes a run or a signal. Default: there are none. */
+  readonly hooks?: Hooks;
   /** Told of what failed on the server's side. Default: it is written to standard error. */
   readonly onError?: (error: unknown, request: Request) => void;
 }
@@ -61,7 +76,7 @@ export interface HandlerOptions extends Served {
 /** Answers requests. */
 export interface Handler {
   (request: Request): Promise<Response>;
-  /** Ends its streams. What runs goes on; close the engine or the app for that. */
+  /** Ends its streams, and answers `/readyz` with 503. What runs goes on; close the engine or the app for that. */
   close(): void;
 }
 
@@ -81,7 +96,10 @@ const optionNames = Object.keys({
   answerBytes: true,
   pages: true,
   exchangeCode: true,
+  metrics: true,
   chat: true,
+  answerLinks: true,
+  hooks: true,
   onError: true,
 } satisfies Record<keyof HandlerOptions, true>);
 
@@ -93,9 +111,12 @@ const othersHave = [
   'RUN_CANCELLED',
   'RUN_HELD',
   'RUN_NOT_FOUND',
+  'RUN_EXPIRED',
   'STORE_CLOSED',
 ] as const;
 const version = 'v1';
+/** What is below these is no address of a page. */
+const noPages: readonly string[] = [version, 'healthz', 'livez', 'readyz', 'metrics'];
 const defaultBodyBytes = 4 * 1024 * 1024;
 const defaultAnswerBytes = 1024 * 1024;
 const longestWaitS = 60;
@@ -121,6 +142,7 @@ class HttpHandler {
   readonly #routes: readonly OperationRoute[];
   readonly #closing = new AbortController();
   readonly #chat: ChatRoutes | undefined;
+  readonly #probes: Probes;
   readonly #streams = new Places();
   readonly #reads = new Places();
 
@@ -130,17 +152,27 @@ class HttpHandler {
     if (typeof authorize !== 'function')
       throw invalid('authorize', 'it is required: it says who calls, for example bearerTokens([…])');
     if (!/^(\/[\w.~-]+)*\/?$/.test(basePath)) throw invalid('basePath', 'it is a path such as /cairn');
+    const [fault] = hookFaults(options.hooks, true);
+    if (fault !== undefined) throw invalid('hooks', fault);
     this.#options = options;
     this.#base = basePath.replace(/\/$/, '');
-    this.#guard = createPageGuard({ host: undefined, hosts, origins, allowsNavigation: options.pages !== undefined });
+    this.#guard = createPageGuard({
+      host: undefined,
+      hosts,
+      origins,
+      allowsNavigation: options.pages !== undefined || options.answerLinks !== undefined,
+    });
     this.#contextOf = createContexts(options);
-    const graphIds = (options.graphs ?? []).map(({ graph }) => graph.id);
-    this.#chat = options.chat === undefined || readOnly ? undefined : new ChatRoutes(options.chat, graphIds);
+    const { store, tenant } = servedEngine(options).ports;
+    this.#probes = createProbes(store, tenant);
+    const graphs = (options.graphs ?? []).map(({ graph }) => graph);
+    this.#chat = options.chat === undefined || readOnly ? undefined : new ChatRoutes(options.chat, graphs);
     this.#routes = readOnly ? operationRoutes.filter(({ operation }) => operation.isReadOnly) : operationRoutes;
   }
 
   close(): void {
     this.#closing.abort();
+    this.#probes.stop();
   }
 
   async answer(request: Request): Promise<Response> {
@@ -148,6 +180,8 @@ class HttpHandler {
     try {
       const url = new URL(request.url);
       const { headers, method } = request;
+      const probed = await this.#probe(method, url.pathname);
+      if (probed !== undefined) return probed;
       const verdict = this.#guard({
         method,
         url: url.pathname,
@@ -159,7 +193,7 @@ class HttpHandler {
         },
       });
       page = verdict.page;
-      if (verdict.refusal !== undefined) throw new HttpRefused(verdict.refusal.status, verdict.refusal.message);
+      if (verdict.refusal !== undefined) throw refusedByGuard(verdict.refusal);
       return withPage(method === 'OPTIONS' ? preflight(request, page) : await this.#answer(request, url), page);
     } catch (error) {
       const { status } = problemOf(error);
@@ -177,15 +211,19 @@ class HttpHandler {
     const path = withCheckpoint(pathBelow(this.#base, url.pathname));
     const [first, ...rest] = path;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (first === 'healthz' && rest.length === 0 && isRead) return jsonResponse({ status: 'ok' });
     const { pages } = this.#options;
-    const isChat = first === 'chat' && this.#chat !== undefined;
-    if (first !== version && first !== 'readyz' && !isChat && pages !== undefined && isRead) {
-      const response = await pageResponse(pages, path);
+    const { answerLinks, hooks = {}, readOnly = false } = this.#options;
+    if (first === 'answer' && rest.length === 1 && answerLinks !== undefined && !readOnly)
+      return this.#answerLink(request, rest[0] ?? '', answerLinks);
+    const chatPath = this.#chat === undefined ? undefined : pathOfChat(path);
+    if (!noPages.includes(first ?? '') && chatPath === undefined && pages !== undefined && isRead) {
+      const response = await pageResponse(pages, path, request);
       if (response !== undefined) return response;
     }
     if (first === version && rest.length === 1 && rest[0] === 'session' && request.method === 'POST')
       return this.#exchange(request);
+    const hook = first === version && !readOnly ? calledHook(hooks, request.method, rest) : undefined;
+    if (hook !== undefined) return this.#answerHook(request, hook);
     const caller = await this.#options.authorize(request);
     if (caller instanceof Response) return caller;
     if (caller === undefined)
@@ -193,10 +231,38 @@ class HttpHandler {
     const found = this.#contextOf(caller);
     if (found === undefined) throw notFound();
     const context = { ...found, reading: { signal: request.signal, caller: keyOf(caller) } };
-    if (first === 'readyz' && rest.length === 0 && isRead) return this.#ready(context);
-    if (isChat) return this.#answerChat(request, rest, caller, context);
+    if (first === 'metrics' && rest.length === 0 && isRead) return this.#metrics(caller);
+    if (chatPath !== undefined) return this.#answerChat(request, chatPath, caller, context);
     if (first !== version) throw notFound();
     return (await this.#ownRoute(request, rest, caller, context)) ?? this.#operate(request, url, rest, caller, context);
+  }
+
+  /** Who looks at a link sees its question; only a POST answers, since scanners of mail open links. */
+  async #answerLink(request: Request, token: string, links: AnswerLinks): Promise<Response> {
+    const { method } = request;
+    if (!['GET', 'HEAD', 'POST'].includes(method))
+      throw new HttpRefused(405, `${method} is not served here`, { allow: 'GET, POST' });
+    try {
+      const claims = links.read(token);
+      const context = claims && this.#contextOf(callerOf(claims));
+      if (claims === undefined || context === undefined) throw new HttpRefused(404, 'this link leads nowhere');
+      const value = method === 'POST' ? await readFormValue(request) : undefined;
+      const advancing = this.#advancing(context, request);
+      return await answerByLink({ claims, token, context: { ...context, ...advancing }, value });
+    } catch (error) {
+      const { status, title } = problemOf(error);
+      // Its address is a secret of somebody's, so the log gets another one.
+      if (status >= 500) this.#report(error, new Request(new URL('/answer/[redacted]', request.url)));
+      return linkRefusal(title, status);
+    }
+  }
+
+  async #answerHook(request: Request, hook: CalledHook): Promise<Response> {
+    const context = this.#contextOf(hook.caller);
+    if (context === undefined) throw notFound();
+    const leave = this.#reads.take(keyOf(hook.caller), callerReads, totalReads, 'deliveries');
+    const advancing = { ...context, ...this.#advancing(context, request) };
+    return answerHook(hook, request, advancing, this.#options.bodyBytes ?? defaultBodyBytes).finally(leave);
   }
 
   async #answerChat(
@@ -210,7 +276,7 @@ class HttpHandler {
       method: request.method,
       path,
       caller,
-      context: { ...context, ...this.#advancing(context, request) },
+      context: { ...context, ...this.#advancing(context, request), acting: { ...context.acting, door: 'chat' } },
       readBody: () => readBody(request, this.#options.bodyBytes ?? defaultBodyBytes),
       openStream: () => leavingOf(this.#openStream(request, caller)),
     });
@@ -231,9 +297,20 @@ class HttpHandler {
     return jsonResponse({ token });
   }
 
-  async #ready({ store, tenant }: WorkContext): Promise<Response> {
-    await store.listRuns({ tenant, limit: 1 });
-    return jsonResponse({ status: 'ready' });
+  /** @throws 403; 404 there are none */
+  async #metrics(caller: Caller): Promise<Response> {
+    const { metrics } = this.#options;
+    if (metrics === undefined) throw notFound();
+    requireScope(caller, 'read');
+    return new Response(await metrics.text(), { headers: { ...answerHeaders, 'content-type': metricsType } });
+  }
+
+  /** Probes show no token, and name the host as they like. Undefined: it is none. */
+  async #probe(method: string, pathname: string): Promise<Response | undefined> {
+    const path = pathname.slice(this.#base.length);
+    if (!pathname.startsWith(this.#base) || !isProbe(method, path)) return undefined;
+    const { status, body } = (await this.#probes.answer(path)) as ProbeAnswer;
+    return new Response(body, { status, headers: { ...answerHeaders, 'content-type': 'application/json' } });
   }
 
   /** Routes that are no operations; undefined if it is none of them. */
@@ -247,14 +324,17 @@ class HttpHandler {
     const { readOnly = false } = this.#options;
     const [first, run = '', last] = path;
     if (path.length === 1 && first === 'openapi.json')
-      return jsonResponse(createOpenApi(`${this.#base}/${version}`, readVersion(), this.#routes));
+      return jsonResponse(
+        createOpenApi(`${this.#base}/${version}`, readVersion(), this.#routes, { hasChat: this.#chat !== undefined }),
+      );
     if (path.length === 1 && first === 'me') {
-      const { principal, kind, scopes } = caller;
+      const { principal, kind, scopes, roles = [] } = caller;
       const chat = scopes.includes('chat') ? this.#chat?.about : undefined;
       return jsonResponse({
         principal,
         kind,
         scopes,
+        roles,
         isReadOnly: readOnly,
         version: readVersion(),
         ...(chat !== undefined && { chat }),
@@ -331,9 +411,11 @@ class HttpHandler {
     for (const [name, { scope }] of Object.entries(operation.input)) {
       if (scope !== undefined && input[name] !== undefined && input[name] !== false) requireScope(caller, scope);
     }
+    const keyed = keyedInput(request, operation.name, { tenant: context.tenant, principal: caller.principal }, input);
+    Object.assign(input, keyed);
     const ifMatch = readEtag(request);
     if (ifMatch !== undefined && 'expect' in operation.input) input['expect'] = ifMatch;
-    const advancing = this.#advancing(context, request);
+    const advancing = { ...this.#advancing(context, request), isOnlyThis: Object.keys(keyed).length > 0 };
     const leave = operation.isReadOnly
       ? this.#reads.take(keyOf(caller), callerReads, totalReads, 'requests that read')
       : undefined;
@@ -342,21 +424,25 @@ class HttpHandler {
       { ...contextFor(operation, context, request), ...advancing },
       input,
     ).finally(leave);
-    const response = jsonResponse(withoutFolder(output), statusOf(route, output), {
+    const isWhole = /\breturn=representation\b/.test(request.headers.get('prefer') ?? '');
+    const sent = isWhole ? output : omitLargeValues(output, operation.outputSchema, this.#base);
+    const response = jsonResponse(withoutFolder(sent), statusOf(route, output), {
       ...this.#location(route, output),
       ...etagOf(output),
     });
-    return operation.isReadOnly ? this.#bounded(response, request) : response;
+    return operation.isReadOnly && !isWhole ? this.#bounded(response) : response;
   }
 
   /** @throws 413 the response is larger than the client accepts */
-  #bounded(response: Response, { headers }: Request): Response {
+  #bounded(response: Response): Response {
     const { answerBytes = defaultAnswerBytes } = this.#options;
     const size = Number(response.headers.get('content-length'));
-    if (size <= answerBytes || /\breturn=representation\b/.test(headers.get('prefer') ?? '')) return response;
+    if (size <= answerBytes) return response;
     throw new HttpRefused(
       413,
       `the answer has ${size} bytes; ask for a part of it, or for all of it with the header Prefer: return=representation`,
+      {},
+      'ANSWER_TOO_LARGE',
     );
   }
 
@@ -396,6 +482,12 @@ class HttpHandler {
     const { runId, fork } = output as { readonly runId?: string; readonly fork?: { readonly runId: string } };
     return { location: `${this.#base}/${version}/runs/${encodeURIComponent(runId ?? fork?.runId ?? '')}` };
   }
+}
+
+/** What stands behind `/v1/chat`, or behind `/chat`, where it was at first; undefined for other paths. */
+function pathOfChat(path: readonly string[]): readonly string[] | undefined {
+  const below = path[0] === version ? path.slice(1) : path;
+  return below[0] === 'chat' ? below.slice(1) : undefined;
 }
 
 const notFound = (): HttpRefused => new HttpRefused(404, 'there is nothing here');
@@ -444,6 +536,8 @@ async function refuseParts(
     const value = input[name];
     if ((type !== 'run' && type !== 'checkpoint') || typeof value !== 'string') continue;
     await findCheckpointToChange(context, value).catch((error: unknown) => {
+      // The operation says so itself, or forgets the run.
+      if (CairnError.is(error, 'RUN_EXPIRED')) return;
       if (!CairnError.is(error, 'RUN_NOT_FOUND')) throw error;
       throw new CairnError('RUN_NOT_FOUND', { runId: error.data['runId'] });
     });
@@ -494,63 +588,4 @@ function contextFor({ isReadOnly }: OperationRoute['operation'], context: WorkCo
 function statusOf(route: OperationRoute, output: unknown): number {
   const isNew = (output as { readonly isNew?: boolean }).isNew !== false;
   return isNew ? successStatus(route) : 200;
-}
-
-/** The body as an object. @throws 413, 415; USAGE_INVALID it is no JSON object */
-async function readBody(request: Request, limit: number): Promise<Readonly<Record<string, unknown>>> {
-  const bytes = await readBytes(request, limit);
-  if (bytes.length === 0) return {};
-  const [type = ''] = (request.headers.get('content-type') ?? '').split(';', 1);
-  if (type.trim().toLowerCase() !== 'application/json') throw new HttpRefused(415, 'send application/json');
-  const invalid = (reason: string): CairnError => new CairnError('USAGE_INVALID', { reason, hint: 'Send an object.' });
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw invalid('the body is no JSON');
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('the body is no JSON object');
-  return value as Readonly<Record<string, unknown>>;
-}
-
-async function readBytes({ body, headers }: Request, limit: number): Promise<Uint8Array> {
-  const tooLarge = new HttpRefused(413, `the body is over the limit of ${limit} bytes`, { connection: 'close' });
-  if (Number(headers.get('content-length') ?? 0) > limit) throw tooLarge;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of body ?? []) {
-      size += chunk.length;
-      if (size > limit) throw tooLarge;
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    // The client is gone in the middle of it: nothing of the server's is wrong.
-    throw error === tooLarge ? error : new HttpRefused(400, 'the body was not sent to its end');
-  }
-  return Buffer.concat(chunks);
-}
-
-/** A browser asks whether a page of another origin may send a request. */
-function preflight({ headers }: Request, page: string | undefined): Response {
-  if (page === undefined) throw new HttpRefused(405, 'OPTIONS is not served here');
-  const requested = headers.get('access-control-request-headers');
-  return new Response(null, {
-    status: 204,
-    headers: {
-      ...answerHeaders,
-      'access-control-allow-methods': 'GET, POST, DELETE',
-      ...(requested !== null && { 'access-control-allow-headers': requested }),
-    },
-  });
-}
-
-/** Tells the browser of a page that may call that the page may read the answer. */
-function withPage(response: Response, page: string | undefined): Response {
-  if (page === undefined) return response;
-  const headers = new Headers(response.headers);
-  headers.set('access-control-allow-origin', page);
-  headers.set('access-control-expose-headers', 'location, www-authenticate, retry-after');
-  headers.append('vary', 'origin');
-  return new Response(response.body, { status: response.status, headers });
 }

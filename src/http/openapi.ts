@@ -2,6 +2,8 @@
 import { errorTable } from '../errors.ts';
 import { fieldSchema } from '../operations/contract/field-schema.ts';
 import type { Field } from '../operations/contract/operation.ts';
+import { chatPaths } from './chat-document.ts';
+import { keyParameter, takesKey } from './idempotency.ts';
 import { operationRoutes, type JsonSchema, type OperationRoute } from './routes.ts';
 
 const problem = {
@@ -39,7 +41,7 @@ function describe(route: OperationRoute): JsonSchema {
     operationId: operation.name,
     summary: operation.summary,
     description: [operation.details, `Scope: ${operation.scope}.`].filter(Boolean).join(' '),
-    parameters,
+    parameters: takesKey(operation.name) ? [...parameters, keyParameter] : parameters,
     ...(!isInQuery && { requestBody: { content: { 'application/json': { schema: body } } } }),
     responses: {
       [successStatus(route)]: {
@@ -220,14 +222,15 @@ const problemSchema: JsonSchema = {
     hint: { type: 'string' },
     retry: { enum: ['no', 'later'] },
   },
-  required: ['type', 'title', 'status'],
+  required: ['type', 'title', 'status', 'code', 'retry'],
 };
 
-/** The document of these routes. @param url - where they are, such as `/v1` */
+/** The document of these routes. @param url - where they are, such as `/v1`. @param served - what else is served there */
 export function createOpenApi(
   url: string,
   version: string,
   routes: readonly OperationRoute[] = operationRoutes,
+  { hasChat = false }: { readonly hasChat?: boolean } = {},
 ): JsonSchema {
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const route of routes) {
@@ -240,6 +243,7 @@ export function createOpenApi(
   paths['/me'] = { get: me };
   paths['/graphs'] = { get: graphs };
   paths['/session'] = { post: session };
+  if (hasChat) Object.assign(paths, chatPaths({ '4XX': problem, '5XX': problem }));
   return {
     openapi: '3.1.1',
     info: { title: 'Cairn', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },

@@ -1,43 +1,86 @@
 /** Errors as problem details (RFC 9457), from the one table of errors. */
-import { CairnError, errorTable } from '../errors.ts';
+import type { HttpRefusal } from '../app/http/http-guard.ts';
+import { CairnError, errorTable, type ErrorCode } from '../errors.ts';
 import { shownError } from '../operations/contract/perform.ts';
 import { toJson } from '../operations/contract/to-json.ts';
+import { hintOverHttp } from './hints.ts';
 
 /** An error as clients get it, in a response or in a stream. */
 export interface Problem {
-  /** `urn:cairn:error:CODE`, or `about:blank` where only the status says it. */
+  /** `urn:cairn:error:CODE`. */
   readonly type: string;
   readonly title: string;
   readonly status: number;
-  readonly code?: string;
+  readonly code: ErrorCode;
   readonly hint?: string;
   /** `later`: the same request may succeed later. */
-  readonly retry?: 'no' | 'later';
+  readonly retry: 'no' | 'later';
   /** With `PREVIEW_CHANGED`: what would be done by now. */
   readonly preview?: unknown;
 }
 
-/** A refusal that is HTTP's own and has no code. */
-export class HttpRefused extends Error {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+/** Why the interface itself refuses a request, before it asks for any operation. */
+type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 410 | 413 | 415 | 416 | 429;
+const codeOfStatus: Readonly<Record<RefusedStatus, ErrorCode>> = {
+  400: 'REQUEST_MALFORMED',
+  401: 'TOKEN_NEEDED',
+  403: 'SCOPE_NEEDED',
+  404: 'ROUTE_NOT_FOUND',
+  405: 'METHOD_NOT_SERVED',
+  410: 'LINK_CLOSED',
+  413: 'BODY_TOO_LARGE',
+  415: 'MEDIA_TYPE_UNKNOWN',
+  416: 'RANGE_INVALID',
+  429: 'REQUESTS_TOO_MANY',
+};
 
-  constructor(status: number, title: string, headers: Readonly<Record<string, string>> = {}) {
+/** A refusal that is HTTP's own, with headers. Its code is that of its status, unless another one says more. */
+export class HttpRefused extends Error {
+  readonly status: RefusedStatus;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly code: ErrorCode;
+
+  constructor(
+    status: RefusedStatus,
+    title: string,
+    headers: Readonly<Record<string, string>> = {},
+    code: ErrorCode = codeOfStatus[status],
+  ) {
     super(title);
     this.status = status;
     this.headers = headers;
+    this.code = code;
   }
 }
 
+/** What the guard of hosts and origins says, as a refusal. */
+export function refusedByGuard({ status, message }: HttpRefusal): HttpRefused {
+  return status === 403 ? new HttpRefused(403, message, {}, 'ORIGIN_REFUSED') : new HttpRefused(400, message);
+}
+
+const typeOf = (code: ErrorCode): string => `urn:cairn:error:${code}`;
+
 /** What was thrown, as clients get it. What is no error of the table is a defect, and nothing else is said about it. */
 export function problemOf(thrown: unknown): Problem {
-  if (thrown instanceof HttpRefused) return { type: 'about:blank', title: thrown.message, status: thrown.status };
+  if (thrown instanceof HttpRefused) {
+    const { code, status, message: title } = thrown;
+    const { hint, retry } = errorTable[code];
+    return { type: typeOf(code), title, status, code, ...hintOverHttp(code, hint), retry };
+  }
   if (!CairnError.is(thrown)) return defect('INTERNAL');
   const { code, message, hint, retry, data } = shownError(thrown) as CairnError;
   const { http: status } = errorTable[code];
   // What a store or a defect says may quote paths, statements and addresses: it is for who runs the server.
   if (status >= 500) return defect(code);
-  return { type: `urn:cairn:error:${code}`, title: message, status, code, hint, retry, ...previewOf(data) };
+  return {
+    type: typeOf(code),
+    title: message,
+    status,
+    code,
+    ...hintOverHttp(code, hint),
+    retry,
+    ...previewOf(data),
+  };
 }
 
 function previewOf({ preview }: CairnError['data']): Pick<Problem, 'preview'> {
@@ -50,10 +93,10 @@ const titles: Readonly<Record<number, string>> = {
   507: 'the store has no room',
 };
 
-function defect(code: keyof typeof errorTable): Problem {
+function defect(code: ErrorCode): Problem {
   const { http: status, retry } = errorTable[code];
   return {
-    type: `urn:cairn:error:${code}`,
+    type: typeOf(code),
     title: titles[status] ?? 'the server could not do it',
     status,
     code,

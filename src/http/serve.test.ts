@@ -1,10 +1,14 @@
 /** `cairn serve` over the store of a folder: what it knows, and what it leaves alone where it is only to look. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openCairn } from '../app/on-demand.ts';
+import { until } from '../../test/support/awaited.ts';
+import { readSamples } from '../../test/support/prometheus-text.ts';
+import { recordLog } from '../../test/support/recorded-log.ts';
+import { openCairn } from '../app/open-cairn.ts';
 import { createClient, type CairnClient } from './client.ts';
 import { startServer, type ServeOptions, type Server } from './serve.ts';
 
@@ -71,4 +75,51 @@ test('with readOnly it imports no module and runs no configuration, opens the st
   await expect(client.answer({ run: 'r', value: 'yes' })).rejects.toThrow(/nothing here|not served/);
   expect(readFileSync(join(cwd, 'imports'), 'utf8')).toBe(imports);
   expect(existsSync(store) && readFileSync(store)).toEqual(before);
+});
+
+test('E10.9 a server tells its counters and what is open in the store to who has the scope to read, and nobody else', async () => {
+  const client = await serve();
+  await client.run({ file: 'hello' });
+  const ask = (path: string, token?: string): Promise<Response> =>
+    fetch(`${server?.url}${path}`, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } });
+  expect([(await ask('/metrics')).status, (await ask('/metrics', 'other')).status]).toEqual([401, 401]);
+  const answer = await ask('/metrics', server?.token);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    200,
+    'text/plain; version=0.0.4; charset=utf-8',
+  ]);
+  const samples = readSamples(await answer.text());
+  expect(samples.get('cairn_runs_ended_total{graph="hello",status="completed"}')).toBe(1);
+  expect(samples.get('cairn_runs_open{status="paused"}')).toBe(1);
+  expect(samples.get('cairn_store_up')).toBe(1);
+  expect([...samples.keys()].join('\n')).not.toMatch(/run="|run_id/u);
+});
+
+test('E10.8 a server logs the runs that it advances', async () => {
+  const { log, events } = recordLog();
+  const client = await serve({ log });
+  await client.run({ file: 'hello', runId: 'h' });
+  await until('it is logged', () => events.some(({ event, run }) => event === 'completed' && run === 'h'), 10);
+  expect(events.filter(({ run }) => run === 'h').map(({ event }) => event)).toEqual(['started', 'completed']);
+});
+
+test('D46 who calls a server by another name, or from a page of another origin, is refused as a problem with its code', async () => {
+  await serve();
+  const url = new URL(server?.url ?? '');
+  const { promise, resolve: done } = Promise.withResolvers<string>();
+  const socket = connect(Number(url.port), url.hostname, () =>
+    socket.write('GET /v1/runs HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n'),
+  );
+  let answer = '';
+  socket.on('data', (data) => (answer += String(data))).on('close', () => done(answer));
+  const [head = '', body = ''] = (await promise).split('\r\n\r\n');
+  expect(head).toMatch(/^HTTP\/1\.1 403 .*\r\n(?:.*\r\n)*content-type: application\/problem\+json/iu);
+  expect(body).toContain('"code":"ORIGIN_REFUSED"');
+  const page = await fetch(url, { headers: { origin: 'https://evil.example' } });
+  expect(await page.json()).toMatchObject({
+    status: 403,
+    code: 'ORIGIN_REFUSED',
+    retry: 'no',
+    hint: expect.any(String),
+  });
 });

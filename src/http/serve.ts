@@ -1,15 +1,24 @@
 /** `cairn serve`: the handler in a server of its own, over the store of a folder, with a worker. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createPageGuard, hostName } from '../app/http/http-guard.ts';
+import { readReference } from '../app/config/config.ts';
+import { openHealth, type ProbePort, type HealthAddress } from '../app/health.ts';
+import { createPageGuard, hostName, type HttpGuard } from '../app/http/http-guard.ts';
 import { listenHttp } from '../app/http/listen-http.ts';
-import { openApp, type AppOptions } from '../app/open-app.ts';
-import { knowModules, startWorker } from '../app/worker.ts';
+import { isProbe } from '../app/http/probes.ts';
+import { createMetrics } from '../app/metrics/metrics.ts';
+import { readStoreGauges } from '../app/metrics/store-gauges.ts';
+import type { Log } from '../app/log/line-log.ts';
+import { openApp, type App, type AppOptions } from '../app/open-app.ts';
+import { knowModules, startWorker, type Worker } from '../app/worker.ts';
 import { CairnError } from '../errors.ts';
+import { createAnswerLinks, type AnswerLinks } from './answer-links.ts';
 import { bearerTokens, createToken, scopes, type BearerToken } from './authorize.ts';
+import { compressing } from './compression.ts';
 import { createHandler } from './handler.ts';
 import { toNodeHandler } from './node.ts';
 import { findStudio } from './pages.ts';
+import { problemOf, refusedByGuard } from './problem.ts';
 
 export interface ServeOptions extends Pick<
   AppOptions,
@@ -33,14 +42,20 @@ export interface ServeOptions extends Pick<
   readonly modules?: readonly string[];
   /** A folder of files for browsers, served at `/`. Default: the studio. */
   readonly pages?: string;
+  /** Where probes are answered, also while a node holds the event loop. Default: at the server's own port alone, while none does. */
+  readonly health?: HealthAddress;
   /** A request that is not complete by then is refused. Answers may take any time. Default 30,000. */
   readonly requestMs?: number;
+  /** Receives what happens to runs. Default: nothing is logged; `onError` is told of runs that cannot be advanced. */
+  readonly log?: Log;
   /** Told of faults, a line each. */
   readonly onError: (error: unknown) => void;
 }
 
 export interface Server {
   readonly url: string;
+  /** Where probes are answered from a thread; undefined: nowhere. */
+  readonly healthUrl?: string;
   /** The token that was made for this server; undefined if there is a file of tokens. It is in no log. */
   readonly token?: string;
   readonly storeName: string;
@@ -80,6 +95,12 @@ function readTokens(file: string): readonly BearerToken[] {
   return tokens;
 }
 
+function startOwnWorker(app: App, options: ServeOptions): Worker {
+  // Where there is a log, the engine tells it what could not be advanced.
+  const reporting = options.log === undefined ? { onError: (_: string, error: unknown) => options.onError(error) } : {};
+  return startWorker(app, reporting);
+}
+
 /** Starts the server. @throws CONFIG_INVALID the address, the tokens or the configuration; STORE_* the store cannot be opened */
 export async function startServer(options: ServeOptions): Promise<Server> {
   const { host = '127.0.0.1', port = defaultPort, tokenFile, hosts = [], origins = [] } = options;
@@ -90,17 +111,22 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   );
   const { pages = findStudio() } = options;
   const codes = createCodes(token);
-  const guard = createPageGuard({ host, hosts, origins, allowsNavigation: pages !== undefined });
   const works = options.worker !== false && !readOnly;
+  const metrics = createMetrics();
   const app = await openApp({
     ...options,
     runsConfig: !readOnly,
     readOnly,
     holdTimersMs: 0,
     report: onError,
+    metrics,
     ...(works && { cleanUpEvery: 'configured' }),
   });
+  let health: ProbePort | undefined;
   try {
+    const allowsNavigation = pages !== undefined || app.config.answerLinks !== undefined;
+    const guard = createPageGuard({ host, hosts, origins, allowsNavigation });
+    if (options.health !== undefined) health = await openHealth(app, options.health);
     const graphs = readOnly ? [] : await knowModules(app, options.cwd, modules);
     const handler = createHandler({
       app,
@@ -110,44 +136,57 @@ export async function startServer(options: ServeOptions): Promise<Server> {
       origins,
       advance: works ? 'here' : 'elsewhere',
       exchangeCode: codes.exchange,
+      metrics,
       ...(pages !== undefined && { pages }),
+      ...(app.config.answerLinks !== undefined && !readOnly && { answerLinks: await linksOf(app.config.answerLinks) }),
+      ...(app.config.hooks !== undefined && { hooks: app.config.hooks }),
       ...(app.config.chat !== undefined && !readOnly && { chat: app.config.chat }),
       onError,
     });
-    const answer = toNodeHandler(handler);
-    const listener = await listenHttp({
-      host,
-      port,
-      requestMs,
-      failed: onError,
-      async handle(request, response) {
-        const { refusal } = guard(request);
-        if (refusal === undefined) return answer(request, response);
-        const { status, message } = refusal;
-        response.writeHead(status, { 'content-type': 'application/problem+json', connection: 'close' });
-        response.end(JSON.stringify({ type: 'about:blank', title: message, status }));
-      },
-    });
-    const worker = works
-      ? startWorker(app, { onError: (_, error) => onError(error) }, { ...options, runsConfig: true })
-      : undefined;
+    const handle = guarded(guard, toNodeHandler(compressing(handler)));
+    const listener = await listenHttp({ host, port, requestMs, failed: onError, handle });
+    const worker = works ? startOwnWorker(app, options) : undefined;
+    metrics.addGauges(() => readStoreGauges(app));
+    metrics.addGauges(() => ({ cairn_runs_held: [{ value: worker?.runs().length ?? 0 }] }));
     return {
       url: `http://${hostName(host)}:${listener.port}`,
       storeName: app.store.name,
+      ...(health !== undefined && { healthUrl: health.url }),
       ...(app.grantsNote !== undefined && { grantsNote: app.grantsNote }),
       hasPages: pages !== undefined,
       createCode: codes.create,
       ...(token !== undefined && { token }),
       async close() {
+        health?.stop();
         await listener.close(async () => handler.close());
         await Promise.race([worker?.stop(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())]);
         await app.close();
+        await health?.close();
       },
     };
   } catch (error) {
     await app.close();
+    await health?.close();
     throw error;
   }
+}
+
+/** @throws SECRET_MISSING, CONFIG_INVALID the secret is too short */
+async function linksOf({ secret, url }: NonNullable<App['config']['answerLinks']>): Promise<AnswerLinks> {
+  return createAnswerLinks({ url, secret: await readReference(secret) });
+}
+
+type NodeListener = ReturnType<typeof toNodeHandler>;
+
+/** Refuses what the guard refuses, but no probe: those name the host as they like. */
+function guarded(guard: HttpGuard, answer: NodeListener): NodeListener {
+  return async (request, response) => {
+    const { refusal } = isProbe(request.method, request.url) ? {} : guard(request);
+    if (refusal === undefined) return answer(request, response);
+    const problem = problemOf(refusedByGuard(refusal));
+    response.writeHead(problem.status, { 'content-type': 'application/problem+json', connection: 'close' });
+    response.end(JSON.stringify(problem));
+  };
 }
 
 /** Codes that stand for a token, each for one use. */

@@ -4,12 +4,13 @@
 import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { CairnError } from '../../errors.ts';
-import { readAllRuns } from '../../history/access/place.ts';
+import { readAllRuns } from '../../history/access/read-all.ts';
 import { addNamed, type NamedBlobs } from '../../history/retention/collect-blobs.ts';
 import { verifyRun } from '../../history/verify/verify.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { BackupFile, copyDatabase, openSqliteStore } from '../../stores/sqlite/index.ts';
+import { requireBackups } from '../open-store/store-kinds.ts';
 import { parseStoreUrl } from '../open-store/store-url.ts';
 import { blobsAt, type BlobsSetting } from '../open-store/open-blobs.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
@@ -46,12 +47,7 @@ const attempts = 3;
  */
 export async function backUp(store: string, file: string, options: BackupOptions = {}): Promise<BackupReport> {
   refuseUnknownKeys('backUp', options, optionNames);
-  const place = parseStoreUrl(store, process.cwd());
-  if (place.kind !== 'sqlite')
-    throw new CairnError('CONFIG_INVALID', {
-      path: 'store',
-      reason: 'only a SQLite store can be backed up; a folder (file:) is copied while no process has it open',
-    });
+  const place = requireBackups(parseStoreUrl(store, process.cwd()), 'backUp');
   if (!existsSync(place.path))
     throw new CairnError('STORE_UNAVAILABLE', {
       store: `sqlite:${place.path}`,

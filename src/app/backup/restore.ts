@@ -9,7 +9,9 @@ import { toListedRun, type ListedRun } from '../../history/read/list-runs.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { BackupFile, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
-import { makeFolder, parseStoreUrl } from '../open-store/store-url.ts';
+import { makeFolder } from '../open-store/make-folder.ts';
+import { requireBackups } from '../open-store/store-kinds.ts';
+import { parseStoreUrl } from '../open-store/store-url.ts';
 import { blobsAt, type BlobsSetting } from '../open-store/open-blobs.ts';
 import { findFaults } from './back-up.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
@@ -56,9 +58,7 @@ const optionNames = Object.keys({ blobs: true, replace: true, trust: true } sati
  */
 export async function restore(file: string, store: string, options: RestoreOptions = {}): Promise<RestoreReport> {
   refuseUnknownKeys('restore', options, optionNames);
-  const place = parseStoreUrl(store, process.cwd());
-  if (place.kind !== 'sqlite')
-    throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a backup is restored into a SQLite store' });
+  const place = requireBackups(parseStoreUrl(store, process.cwd()), 'restore');
   const { replace = false, trust = false } = options;
   const blobs = blobsAt(place, options.blobs);
   if (existsSync(place.path) && !replace)

@@ -5,10 +5,10 @@
 import { START, type Graph } from '../../graph/graph.ts';
 import { checkpointId, decodeCheckpoint } from '../../history/stored/checkpoint.ts';
 import { durationsOf, nodeOf, positionsOf, resultOfNode } from '../../engine/watch/progress.ts';
-import { viewState } from '../../history/read/whole-checkpoint.ts';
+import { viewState } from '../../history/read/checkpoint-view.ts';
 import type { Checkpoint, GraphState, CheckpointKeeper, MemorySnapshot } from '../../ports/checkpoint-store.ts';
 import type { CheckpointRow, RunRow, RunKey, Store } from '../../ports/store.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/encode.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { Patch, EngineOptions, Engine } from '../../engine/api.ts';
 import { CairnError, maybeWritten, reasonOf } from '../../errors.ts';
@@ -18,7 +18,7 @@ import type { BlobStore } from '../../ports/blobs.ts';
 // Converts a checkpoint of a run to the format of checkpoint stores.
 
 /** A value as plain JSON, which is all that a checkpoint store may contain. */
-export function plain(value: unknown): unknown {
+function plain(value: unknown): unknown {
   return value === undefined ? null : (JSON.parse(encodeValue(value)) as unknown);
 }
 
@@ -56,7 +56,7 @@ interface Described {
 }
 
 /** Describes a run at one of its checkpoints. */
-export function describeCheckpoint({ run, row, root, graph, before, history }: Described): Checkpoint {
+function describeCheckpoint({ run, row, root, graph, before, history }: Described): Checkpoint {
   const { input, scratch, artifacts, diagnostics, outputs } = viewState(root).state;
   const { change } = decodeCheckpoint({ runKey: run.key, seq: row.seq }, undefined, row);
   const durations = new Map(durationsOf(change));
@@ -93,7 +93,7 @@ const isKeyed = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** One patch for each value that differs from the run's, so that the fork runs with the state that the checkpoint store shows. */
-export function patchesOf(root: RunTree, wanted: GraphState): readonly Patch[] {
+function patchesOf(root: RunTree, wanted: GraphState): readonly Patch[] {
   const { state } = viewState(root);
   return (['input', 'scratch', 'artifacts', 'diagnostics'] as const).flatMap((partition): readonly Patch[] => {
     const before = plain(state[partition]);

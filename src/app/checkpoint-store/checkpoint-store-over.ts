@@ -3,18 +3,20 @@
  * here, and each checkpoint one of its checkpoints, stored as the difference from the one before and tagged with its original id. So these
  * runs can be logged, shown, compared, exported and backed up like any other.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { CairnError } from '../../errors.ts';
 import type { Checkpoint, GraphState, CheckpointMetadata, ICheckpointStore } from '../../ports/checkpoint-store.ts';
+import { writeDifference } from '../../state/tree-difference.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
 import type { NodeRecord, RunTree } from '../../state/tree.ts';
-import { getOwn, isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { randomUUID } from 'node:crypto';
-import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
-import { SnapshotPolicy } from '../../history/load/lineage.ts';
-import { writeStoredSnapshot } from '../../history/load/fold-stored.ts';
-import { readAllRuns, type WritePlace, withClaim } from '../../history/access/place.ts';
-import { checkTagName, readUserTags } from '../../history/read/tag-checkpoint.ts';
+import { loadState, readOwner } from '../../history/load/load.ts';
+import { writeDueSnapshot } from '../../history/load/fold-stored.ts';
+import { readAllRuns } from '../../history/access/read-all.ts';
+import type { WritePlace } from '../../history/access/place.ts';
+import { withClaim } from '../../history/access/claim-run.ts';
+import { checkTagName } from '../../history/read/tag-checkpoint.ts';
+import { readUserTags } from '../../history/read/deleted-marks.ts';
 import { removeCheckpoint } from '../../history/retention/remove-checkpoint.ts';
 import { removeRun } from '../../history/retention/remove-run.ts';
 import { checkNewRunId } from '../../history/stored/run-ids.ts';
@@ -37,7 +39,7 @@ const keyedPartitions = ['scratch', 'artifacts', 'diagnostics'] as const;
 type Names = Pick<Checkpoint, 'id' | 'graphId' | 'runId' | 'nodeId' | 'timestamp'>;
 
 /** Makes the initial state of a run, before anything was saved. */
-export function beginTree(writer: TreeWriter): void {
+function beginTree(writer: TreeWriter): void {
   writer.set(['status'], 'paused');
   writer.set(['graphHash'], '');
   writer.set(['waits'], {});
@@ -46,7 +48,7 @@ export function beginTree(writer: TreeWriter): void {
 }
 
 /** Changes the state to that of a checkpoint. @param saved - plain JSON. @throws USAGE_INVALID a partition is not an object */
-export function saveIntoTree(writer: TreeWriter, { state, nodeResults, ...saved }: Checkpoint): void {
+function saveIntoTree(writer: TreeWriter, { state, nodeResults, ...saved }: Checkpoint): void {
   setState(writer, state);
   const results = Object.entries(nodeResults);
   const done = new Set(saved.visitedNodes);
@@ -55,7 +57,7 @@ export function saveIntoTree(writer: TreeWriter, { state, nodeResults, ...saved 
     { status: done.has(id) ? 'completed' : 'started', ...(output !== undefined && { output }), fired: [] },
   ]);
   const skipped = (saved.skippedNodes ?? []).map((id) => [id, { status: 'skipped', fired: [] }] as const);
-  setPart(writer, ['frame', 'nodes'], Object.fromEntries([...skipped, ...nodes]));
+  writeDifference(writer, ['frame', 'nodes'], Object.fromEntries([...skipped, ...nodes]));
   const rest: Beside = {
     visitedNodes: saved.visitedNodes,
     ...(saved.skippedNodes && { skippedNodes: saved.skippedNodes }),
@@ -64,15 +66,15 @@ export function saveIntoTree(writer: TreeWriter, { state, nodeResults, ...saved 
     effects: Object.fromEntries(results.map(([id, { effectClass }]) => [id, effectClass])),
     durations: Object.fromEntries(results.map(([id, { durationMs }]) => [id, durationMs])),
   };
-  setPart(writer, ['frame', 'channels', beside], rest);
+  writeDifference(writer, ['frame', 'channels', beside], rest);
 }
 
 /** Replaces partitions, each of them whole. */
-export function patchTree(writer: TreeWriter, patch: Partial<GraphState>): void {
+function patchTree(writer: TreeWriter, patch: Partial<GraphState>): void {
   setState(writer, { ...stateIn(writer.root), ...patch });
 }
 
-export function checkpointIn({ frame }: RunTree, names: Names): Checkpoint {
+function checkpointIn({ frame }: RunTree, names: Names): Checkpoint {
   const { effects, durations, ...rest } = frame.channels[beside] as unknown as Beside;
   const results = Object.entries(effects).map(([id, effectClass]) => {
     const output = frame.nodes[id]?.output;
@@ -92,7 +94,7 @@ function stateIn({ frame: { input, channels } }: Pick<RunTree, 'frame'>): GraphS
 }
 
 function setState(writer: TreeWriter, state: GraphState): void {
-  setPart(writer, ['frame', 'input'], state.input ?? null);
+  writeDifference(writer, ['frame', 'input'], state.input ?? null);
   for (const name of keyedPartitions) {
     const values = state[name] ?? {};
     if (!isPlainObject(values))
@@ -100,25 +102,8 @@ function setState(writer: TreeWriter, state: GraphState): void {
         reason: `state.${name} of the checkpoint is no object`,
         hint: 'Give its values names.',
       });
-    setPart(writer, ['frame', 'channels', name], values);
+    writeDifference(writer, ['frame', 'channels', name], values);
   }
-}
-
-/** Writes the differences: changed keys of objects, and items appended to lists. */
-function setPart(writer: TreeWriter, path: readonly string[], after: unknown): void {
-  const before = path.reduce<unknown>((part, key) => getOwn(part as object, key), writer.root);
-  if (isDeepStrictEqual(before, after)) return;
-  if (isPlainObject(before) && isPlainObject(after)) {
-    for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) writer.delete([...path, key]);
-    for (const [key, value] of Object.entries(after)) setPart(writer, [...path, key], value);
-  } else if (
-    Array.isArray(before) &&
-    Array.isArray(after) &&
-    isDeepStrictEqual(before, after.slice(0, before.length))
-  ) {
-    const added: readonly unknown[] = after.slice(before.length);
-    writer.append(path, added, JSON.stringify(added));
-  } else writer.set(path, after);
 }
 
 /** Where a checkpoint is stored: its run, and the tag that it has there. */
@@ -172,15 +157,8 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
       const { durability } = this.#store.capabilities;
       await this.#store.commit({ claim, checkpoint: { seq, at: saved.timestamp, ...row }, durability });
       await this.#store.tagCheckpoint({ tenant, runId }, { name: saved.id, seq });
-      await this.#keepShort({ ...run, head: seq }, loaded, row.body.byteLength);
+      await writeDueSnapshot(this.#place, { ...run, head: seq }, loaded.cost, row.body.byteLength);
     });
-  }
-
-  /** Writes a snapshot when it pays off, so that reading a run's newest state costs about as much as its size. */
-  async #keepShort(run: RunRow, { cost }: LoadedState, sizeBytes: number): Promise<void> {
-    const policy = new SnapshotPolicy(cost);
-    policy.onCommit(sizeBytes);
-    if (policy.isDue) await writeStoredSnapshot(this.#store, this.#place.blobs, run, run.head);
   }
 
   /** Begins a run here with its first checkpoint: the first that is saved of a run, or that of a fork. */
@@ -259,7 +237,7 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
     const isNeeded = (error: unknown): void => {
       if (!CairnError.is(error) || !['CHECKPOINT_NEEDED', 'HISTORY_HAS_FORKS'].includes(error.code)) throw error;
     };
-    if (rest.length === 0) await removeRun(this.#place, run.runId).catch(isNeeded);
+    if (rest.length === 0) await removeRun(this.#place, run.runId, { forget: true }).catch(isNeeded);
     else if (tag.seq < run.head) await removeCheckpoint(this.#place, { run, seq: tag.seq }).catch(isNeeded);
   }
 

@@ -1,13 +1,17 @@
 /** The contents of `cairn.config.*`, and their validation, which reports every fault at once. */
-import type { Host } from '../../engine/api.ts';
+import type { RunWaker } from '../../engine/api.ts';
+import type { Versioning } from '../../engine/worker.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
+import { retentionFaults, type RetentionSettings } from '../../graph/retention.ts';
 import type { LimitsByProvider, ModelLimits, ModelPrice, ModelPrices, ModelProfile } from '../../models/index.ts';
 import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
+import { webhookFaults, type Webhook } from '../../graph/webhooks.ts';
 import { schemaFaults, type Schema } from '../../schema/json-schema.ts';
+import { hookFaults, type Hook } from '../webhooks/hook.ts';
 import { withProvider, costOf, type AllModels } from '../../models/ai-sdk.ts';
 
 // The secret port over the environment: `secret:NAME` is the variable NAME.
@@ -15,6 +19,14 @@ import { withProvider, costOf, type AllModels } from '../../models/ai-sdk.ts';
 export const environmentSecrets: Secrets = {
   read: (name) => process.env[name],
 };
+
+/** Reads what a reference (`secret:NAME`) stands for. @throws SECRET_MISSING */
+export async function readReference(reference: string, secrets: Secrets = environmentSecrets): Promise<string> {
+  const name = reference.slice('secret:'.length);
+  const value = await secrets.read(name);
+  if (value === undefined) throw new CairnError('SECRET_MISSING', { name });
+  return value;
+}
 
 /** The configuration of a folder: docs/guide/cli.md. Options of a command override it. */
 export interface Config {
@@ -28,6 +40,8 @@ export interface Config {
   readonly modules?: readonly string[];
   /** Default settings for keeping checkpoints; a workflow may override them. */
   readonly checkpoint?: CheckpointSettings;
+  /** Which runs that ended are kept, of graphs that do not say it themselves. */
+  readonly retention?: RetentionSettings;
   /** Values that must never be stored: names of keys, and paths (`inputs.card.number`). Nothing can read them. Default: none. */
   readonly redact?: { readonly store?: readonly string[] };
   /** Permissions of workflows that are passed as text, in the syntax of `--allow`. */
@@ -42,10 +56,21 @@ export interface Config {
   readonly limits?: LimitsByProvider;
   /** The host that advances runs. Whoever starts, answers, signals or cancels one wakes it. Default: none. */
   readonly host?: ConfiguredHost;
+  /** Answers by links, at the servers of this folder. */
+  readonly answerLinks?: ConfiguredLinks;
+  /** What the ends and questions of all runs are told to, beside what their graphs say. */
+  readonly webhooks?: readonly Webhook[];
+  /** Deliveries of other systems, which `serve` takes at `/v1/hooks/NAME`. Only if the configuration is code. Default: none. */
+  readonly hooks?: Readonly<Record<string, Hook>>;
   /** Which graph of the modules people chat with, by the id of its agent's node. For `serve` and `studio`. Default: none. */
   readonly chat?: ConfiguredChat;
   /** How long a node may hold the event loop of a command before its leases are renewed no longer, in ms. Default 5 minutes; 0: they never are. */
   readonly busyMaxMs?: number;
+  /**
+   * Which runs of other code `cairn worker` takes up, by the hash of their graph and its version: those that no live worker has the code of
+   * (`prefer`), or none (`pinned`). Default `prefer`.
+   */
+  readonly versioning?: Versioning;
   /** Receives spans of runs, attempts, and model and tool calls. Only if the configuration is code. Default: no telemetry. */
   readonly telemetry?: Telemetry;
 }
@@ -55,6 +80,12 @@ export interface ConfiguredHost {
   readonly fetch?: string;
   readonly restate?: string;
   readonly token?: string;
+}
+
+/** How answer links are signed (`secret:NAME`), and where the server is for those who get them. */
+export interface ConfiguredLinks {
+  readonly secret: string;
+  readonly url: string;
 }
 
 /** A graph whose runs are chats: see `ChatOptions`. */
@@ -70,14 +101,14 @@ export interface ConfiguredChat {
 export type ModelNames = Readonly<Record<string, string | ModelProfile>>;
 
 /** Whether `models` is a source of models and not a table of aliases. */
-export function isModels(models: Models | ModelNames): models is Models {
+function isModels(models: Models | ModelNames): models is Models {
   return 'generate' in models && typeof models.generate === 'function';
 }
 
 const texts: Schema = { type: 'array', items: { type: 'string', minLength: 1 } };
 const positive: Schema = { type: 'number', exclusiveMinimum: 0 };
 
-const checkpointFields: Readonly<Record<keyof CheckpointSettings, Schema>> = {
+const checkpointFields: Readonly<Record<Exclude<keyof CheckpointSettings, 'retention'>, Schema>> = {
   enabled: { type: 'boolean' },
   max_per_workflow: { type: 'integer', minimum: 1 },
   ttl_seconds: positive,
@@ -109,6 +140,11 @@ const hostFields: Readonly<Record<keyof ConfiguredHost, Schema>> = {
   token: { type: 'string', pattern: '^secret:.+$' },
 };
 
+const linkFields: Readonly<Record<keyof ConfiguredLinks, Schema>> = {
+  secret: { type: 'string', pattern: '^secret:.+$' },
+  url: address,
+};
+
 const chatFields: Readonly<Record<keyof ConfiguredChat, Schema>> = {
   node: { type: 'string', minLength: 1 },
   graph: { type: 'string', minLength: 1 },
@@ -121,6 +157,7 @@ const dataFields: Readonly<Record<string, Schema>> = {
   workflows: texts,
   modules: texts,
   checkpoint: { type: 'object' },
+  retention: { type: 'object' },
   allow: texts,
   prices: {
     type: 'object',
@@ -136,8 +173,11 @@ const dataFields: Readonly<Record<string, Schema>> = {
     additionalProperties: { type: 'object', properties: limitFields, additionalProperties: false },
   },
   busyMaxMs: { type: 'number', minimum: 0 },
+  versioning: { type: 'string', enum: ['prefer', 'pinned'] satisfies readonly Versioning[] },
   redact: { type: 'object', properties: { store: texts }, additionalProperties: false },
   host: { type: 'object', properties: hostFields, additionalProperties: false },
+  answerLinks: { type: 'object', properties: linkFields, required: ['secret', 'url'], additionalProperties: false },
+  webhooks: { type: 'array' },
   chat: { type: 'object', properties: chatFields, required: ['node'], additionalProperties: false },
 };
 const modelName: Schema = { type: 'string', pattern: '^[^:]+:.+$' };
@@ -206,17 +246,29 @@ function modelFaults(models: unknown): readonly string[] {
 export function checkConfig(value: unknown, file: string, isCode: boolean): Config {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new CairnError('CONFIG_INVALID', { path: file, reason: 'it holds no settings by name' });
-  const { checkpoint = {}, nodeTypes, models, telemetry, host } = value as { readonly [Key in keyof Config]?: unknown };
+  const {
+    checkpoint = {},
+    retention,
+    nodeTypes,
+    models,
+    telemetry,
+    hooks,
+    host,
+    webhooks,
+  } = value as { readonly [Key in keyof Config]?: unknown };
   const hasSettings = typeof checkpoint === 'object' && checkpoint !== null && !Array.isArray(checkpoint);
   const faults = [
-    ...unknownKeys(value, [...Object.keys(dataFields), 'nodeTypes', 'models', 'telemetry'], ''),
+    ...unknownKeys(value, [...Object.keys(dataFields), 'nodeTypes', 'models', 'telemetry', 'hooks'], ''),
     ...fieldFaults(value, dataFields, ''),
     ...(hasSettings ? unknownKeys(checkpoint, Object.keys(checkpointFields), 'checkpoint.') : []),
     ...(hasSettings ? fieldFaults(checkpoint, checkpointFields, 'checkpoint.') : []),
+    ...(retention === undefined ? [] : retentionFaults(retention)),
     ...nodeTypeFaults(nodeTypes, isCode),
     ...modelFaults(models),
     ...hostFaults(host),
+    ...(Array.isArray(webhooks) ? webhookFaults(webhooks) : []),
     ...telemetryFaults(telemetry, isCode),
+    ...hookFaults(hooks, isCode),
   ];
   if (faults.length > 0) throw new CairnError('CONFIG_INVALID', { path: file, reason: faults.join('; '), faults });
   return value;
@@ -255,14 +307,14 @@ function profilesOf(models: ModelNames): Readonly<Record<string, ModelProfile>> 
 // The host of a configuration.
 
 /** Wakes a host by its address; undefined if none is configured. Its code is loaded, and its secret read, at the first wake. */
-export function openHost(host: ConfiguredHost | undefined, secrets: Secrets): Host | undefined {
+export function openHost(host: ConfiguredHost | undefined, secrets: Secrets): RunWaker | undefined {
   if (host === undefined) return undefined;
-  const open = async (): Promise<Host> => {
+  const open = async (): Promise<RunWaker> => {
     const { wakeByFetch, wakeByRestate } = await import('../../hosts/wake-host.ts');
     const token = host.token && (await secrets.read(host.token.slice('secret:'.length)));
     const { fetch: url, restate: ingress = '' } = host;
     return url === undefined ? wakeByRestate({ ingress, token }) : wakeByFetch({ url, token });
   };
-  let opened: Promise<Host> | undefined;
+  let opened: Promise<RunWaker> | undefined;
   return { wake: async (...wake) => (await (opened ??= open())).wake(...wake) };
 }

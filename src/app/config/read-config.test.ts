@@ -74,6 +74,8 @@ test.each([
   ['cairn.config.mjs', 'export default { nodeTypes: [{ name: "X" }], models: [] };'],
   ['cairn.config.mjs', 'export default { telemetry: { startSpan: () => {} } };'],
   ['cairn.config.json', '{ "telemetry": {} }'],
+  ['cairn.config.json', '{ "hooks": {} }'],
+  ['cairn.config.mjs', 'export default { hooks: { pay: { take() {} } } };'],
 ])('D15 %s that cannot be read is a typed error: %s', async (name, text) => {
   write(name, text);
   await expect(readConfig({ cwd, runsConfig: true })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });

@@ -5,7 +5,7 @@ import { readDot } from '../../dialects/dot/index.ts';
 import { END, START, type GraphStructure } from '../../graph/graph.ts';
 import type { PostMortem, StoryVisit } from '../../history/explain/story.ts';
 import { marksOf } from '../../operations/runs/picture-marks.ts';
-import { drawGraph, drawPage } from '../on-demand.ts';
+import { drawGraph, drawPage } from './index.ts';
 import { storyPage } from './story-page.ts';
 
 const hostile = [

@@ -26,12 +26,12 @@ const unsafe =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Cs}/gu;
 
 /** Text for a page, whatever it holds. What cannot be shown is a replacement mark. */
-export function escape(text: string): string {
+function escape(text: string): string {
   return text.replace(unsafe, '\ufffd').replace(/[&<>"']/g, (mark) => marks[mark] ?? mark);
 }
 
 /** A value for a page: a text as it is, anything else as JSON; cut after so many characters. */
-export function valueText(value: unknown, most: number): string {
+function valueText(value: unknown, most: number): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(toJson(value), null, 1) ?? String(value));
   if (text.trim() === '') return escape(JSON.stringify(text));
   if (text.length <= most) return escape(text);
@@ -51,7 +51,7 @@ function foldedText(text: string): string {
 
 // The look of a post-mortem's page: by day, by night, on a narrow screen, and on paper.
 
-export const style = `
+const style = `
 :root{--text:#1f2328;--dim:#59636e;--line:#d0d7de;--back:#fff;--good:#1a7f37;--bad:#cf222e;--warn:#9a6700;--running:#0969da}
 @media screen and (prefers-color-scheme:dark){:root{color-scheme:dark;--text:#e6edf3;--dim:#9198a1;--line:#3d444d;--back:#0d1117;--good:#3fb950;--bad:#f85149;--warn:#d29922;--running:#4493f8}.graph:has(svg){background:#f6f8fa}}
 *{box-sizing:border-box}body{margin:0;font:15px/1.5 system-ui,sans-serif;color:var(--text);background:var(--back);overflow-wrap:anywhere}

@@ -106,7 +106,7 @@ export function createHttpGuard({ token, ...options }: GuardOptions): HttpGuard 
 }
 
 /** Whether an address is reached from this machine alone. */
-export function isOwnHost(host: string): boolean {
+function isOwnHost(host: string): boolean {
   return ownHosts.includes(hostName(host));
 }
 

@@ -1,7 +1,7 @@
 /** Runs a run to its end with somebody who answers what it asks. The questions are waits of the run: they outlive the process that asks. */
 import { systemClock } from '../process/system-clock.ts';
 import { choicesOf } from '../../engine/validate/choices.ts';
-import { type OpenQuestion, isAnswerable } from '../../history/stored/messages.ts';
+import { type OpenQuestion, isAnswerable } from '../../history/stored/wait-row.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { printableLines } from '../../operations/format/terminal.ts';
 import { CairnError } from '../../errors.ts';
@@ -17,7 +17,7 @@ export interface Deadline {
 }
 
 /** Whether a question has a deadline that is yet to come, by this machine's clock. That of a run in a test may be another. */
-export function isAhead({ dueAt }: { readonly dueAt?: number }): boolean {
+function isAhead({ dueAt }: { readonly dueAt?: number }): boolean {
   return dueAt !== undefined && dueAt > systemClock.now();
 }
 

@@ -1,14 +1,15 @@
 /** The process in which a suspect is advanced, one node at a time: `isolation.ts` starts it, and lives on as its witness (O7). */
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import type { Engine } from '../../engine/api.ts';
+import type { Apart, Engine } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import { createDefaultEngine } from '../default-engine.ts';
 import { openApp, type AppOptions } from '../open-app.ts';
 import { importModule } from '../process/import-module.ts';
+import { endWhenBlocked } from '../process/lease-guard.ts';
 import { ownProcess } from '../process/uncaught-errors.ts';
 import { knowModules, type WorkedGraph } from '../worker.ts';
-import { reportDescriptor, type IsolatedReport, type IsolatedRequest, type Surroundings } from './isolation.ts';
+import { reportDescriptor, type Condemned, type IsolatedReport, type IsolatedRequest } from './isolation.ts';
 
 /** Written at once, not when the event loop turns: the node that begins may end the process. */
 function report(one: IsolatedReport): void {
@@ -20,12 +21,12 @@ interface Opened {
   readonly close: () => Promise<void>;
 }
 
-async function open(surroundings: Surroundings, graphId: string): Promise<Opened> {
+async function open({ surroundings, claim, graphId }: IsolatedRequest): Promise<Opened> {
   if (surroundings.kind === 'app') {
     const { options, cwd, modules } = surroundings;
-    const app = await openApp({ ...options, holdTimersMs: 0 } as unknown as AppOptions);
+    const app = await openApp(options as unknown as AppOptions);
     await knowModules(app, cwd, modules);
-    return { engine: app.engine, close: () => app.close() };
+    return { engine: app.ofTenant(claim.tenant).engine, close: () => app.close() };
   }
   const { url, store } = surroundings;
   const exported = Object.values(await importModule(url)).filter(isWorked);
@@ -41,29 +42,33 @@ function isWorked(value: unknown): value is WorkedGraph {
   return typeof value === 'object' && value !== null && 'graph' in value && 'engine' in value;
 }
 
-async function work(
-  { surroundings, claim, condemned, graphId }: IsolatedRequest,
-  whenLeft: (leave: () => void) => void,
-): Promise<void> {
-  const { engine, close } = await open(surroundings, graphId);
+function reasonOf({ node: path, heldMs, ...how }: Condemned): CairnError {
+  const node = path.join('/');
+  return heldMs === undefined
+    ? new CairnError('NODE_KILLED', { node, ...how })
+    : new CairnError('NODE_BLOCKED', { node, duration: `${Math.round(heldMs / 1_000)} s` });
+}
+
+async function work(request: IsolatedRequest, whenLeft: (leave: () => void) => void): Promise<void> {
+  const { engine, close } = await open(request);
   whenLeft(() => void close());
-  const reasons = new Map(
-    condemned.map(({ node, ...how }) => [
-      node.join('/'),
-      new CairnError('NODE_KILLED', { node: node.join('/'), ...how }),
-    ]),
-  );
-  const handle = await engine.advanceApart(claim, {
+  const { claim, condemned, resume } = request;
+  const reasons = new Map(condemned.map((one) => [one.node.join('/'), reasonOf(one)]));
+  // The first node may hold the event loop at once.
+  engine.ports.leaseGuard?.start();
+  const apart: Apart = {
     condemned: (node) => reasons.get(node.join('/')),
     onBegun: (node) => report({ kind: 'begun', node }),
     onEnded: (node) => report({ kind: 'ended', node }),
-  });
+  };
+  const handle = await engine.advanceApart(claim, apart, resume);
   await handle.result();
   report({ kind: 'rested' });
   await close();
 }
 
 ownProcess();
+endWhenBlocked(reportDescriptor);
 let leave: (() => void) | undefined;
 let isBegun = false;
 const input = createInterface({ input: process.stdin });

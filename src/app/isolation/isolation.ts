@@ -2,10 +2,10 @@
  * Advances suspects in a child process of their own, and judges how the child ends (O7). The child is started from what this process was
  * given (a folder, modules), never from its command line: a program would do again all it does when it starts.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import type { Isolation, Suspect } from '../../engine/api.ts';
+import type { Isolation, ResumeApart, Suspect } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import { writeLog } from '../../operations/format/terminal.ts';
 import { findProgram } from '../../optional-peers.ts';
@@ -26,6 +26,8 @@ export type Surroundings =
 /** A node that ended its process, and how. */
 export interface Condemned {
   readonly node: readonly string[];
+  /** It held the event loop for so long that its process was ended. */
+  readonly heldMs?: number;
   readonly exitCode?: number;
   readonly signal?: string;
   readonly stderr?: string;
@@ -36,12 +38,15 @@ export interface IsolatedRequest {
   readonly surroundings: Surroundings;
   readonly claim: Claim;
   readonly graphId: string;
+  readonly resume?: ResumeApart;
   readonly condemned: readonly Condemned[];
 }
 
 /** What a child tells, in lines of JSON. It writes each before it goes on, so that what it began is known however it ends. */
 export type IsolatedReport =
   | { readonly kind: 'begun' | 'ended'; readonly node: readonly string[] }
+  /** The last of its words: its event loop was held for too long, so that it ends itself. */
+  | { readonly kind: 'blocked'; readonly heldMs: number }
   | { readonly kind: 'rested' }
   | { readonly kind: 'failed'; readonly code: string; readonly data: Readonly<Record<string, unknown>> };
 
@@ -64,13 +69,28 @@ interface ChildEnd {
   readonly stderr: string;
 }
 
-export function isolateIn(surroundings: Surroundings, options: { readonly witnessMs?: number } = {}): Isolation {
-  return { advance: (suspect, signal) => advance(surroundings, suspect, signal, options.witnessMs ?? witnessMs) };
+/** @param surroundings - read whenever a child is started */
+export function isolateIn(surroundings: () => Surroundings, options: { readonly witnessMs?: number } = {}): Isolation {
+  let busy: Promise<void> | undefined;
+  return {
+    get busy() {
+      return busy;
+    },
+    advance(suspect, signal) {
+      const advanced = advance(surroundings(), suspect, signal, options.witnessMs ?? witnessMs);
+      const done: Promise<void> = advanced.then(
+        () => undefined,
+        () => undefined,
+      );
+      busy = done.then(() => void (busy = undefined));
+      return advanced;
+    },
+  };
 }
 
 async function advance(
   surroundings: Surroundings,
-  { run: { graphId }, claim, lost }: Suspect,
+  { run: { graphId }, claim, resume, lost }: Suspect,
   stopping: AbortSignal,
   waitMs: number,
 ): Promise<boolean> {
@@ -78,12 +98,17 @@ async function advance(
   const kills = new Map<string, number>();
   const over = AbortSignal.any([stopping, lost]);
   for (let children = 0; children < childrenMax && !over.aborted; children += 1) {
-    const end = await runChild({ surroundings, claim, graphId, condemned }, over);
+    const end = await runChild({ surroundings, claim, graphId, ...(resume && { resume }), condemned }, over);
     const failure = end.reports.find(({ kind }) => kind === 'failed');
     if (failure?.kind === 'failed') throw new CairnError(failure.code as CairnError['code'], failure.data);
     if (end.reports.some(({ kind }) => kind === 'rested')) return true;
     const node = openNode(end.reports);
     if (node === undefined || fromOutside.includes(end.signal ?? undefined)) return false;
+    const blocked = end.reports.find(({ kind }) => kind === 'blocked');
+    if (blocked?.kind === 'blocked') {
+      condemned.push({ node, heldMs: blocked.heldMs });
+      continue;
+    }
     await pause(waitMs, over);
     if (over.aborted) return false;
     // The system kills for want of memory, also for that of others.
@@ -132,6 +157,8 @@ function heapLimitMb(): number {
 async function runChild(request: IsolatedRequest, over: AbortSignal): Promise<ChildEnd> {
   const inherited = process.execArgv.filter((option) => !option.startsWith('--inspect'));
   const program = findProgram(import.meta.dirname, 'app/isolation/isolated-run');
+  // Loaded where it is used: it brings the network of Node along.
+  const { spawn } = process.getBuiltinModule('node:child_process');
   const child = spawn(process.execPath, [...inherited, `--max-old-space-size=${heapLimitMb()}`, program], {
     // Standard output may be a protocol here, so what nodes print goes where errors go.
     stdio: ['pipe', 2, 'pipe', 'pipe'],

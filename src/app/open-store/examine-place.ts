@@ -6,9 +6,9 @@ import { formatSize } from '../../operations/format/size.ts';
 import type { Finding } from '../../history/verify/examine-runs.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
 import { blobsOf } from './open-blobs.ts';
-import { choosePlaces, openIfThere, type StoreChoice } from './open-reading.ts';
+import { choosePlaces, type StoreChoice } from './open-reading.ts';
 import { isWorkerDead } from '../process/process-ids.ts';
-import type { StorePlace } from './store-url.ts';
+import { kindOf, type StorePlace } from './store-kinds.ts';
 import { readVersion } from '../version.ts';
 
 /** Warn if less disk space than this is free. */
@@ -95,7 +95,7 @@ export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
     now: Date.now,
     examinePlace: () => Promise.resolve([examineVersions(), ...examineFiles(place)]),
     openStore: async () => {
-      const store = await openIfThere(place);
+      const store = await kindOf(place).openToRead(place);
       if (store === undefined) return undefined;
       return { store, blobs: blobsOf(store, blobsUrl) };
     },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { CairnError } from '../../errors.ts';
-import { makeFolder } from './store-url.ts';
+import { makeFolder } from './make-folder.ts';
 
 function openFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-folder-'));

@@ -9,7 +9,8 @@ import { createS3Blobs, S3Blobs, s3Faults, type S3BlobsOptions } from '../../blo
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
-import { parseStoreUrl, type StorePlace } from './store-url.ts';
+import { kindNamed, type StorePlace } from './store-kinds.ts';
+import { parseStoreUrl } from './store-url.ts';
 
 /** Where blobs are, if not beside the store: a blob store, or the URL of one, `s3://BUCKET/PREFIX` or `file:FOLDER`. */
 export type BlobsSetting = BlobStore | string;
@@ -85,7 +86,8 @@ function blobsBeside(store: Store): BlobStore {
     blobsInMemory.set(store, blobs);
     return blobs;
   }
-  const place = /^(?:sqlite|file):/u.test(store.name) ? parseStoreUrl(store.name, process.cwd()) : undefined;
+  const [, scheme] = /^([^:]+):/u.exec(store.name) ?? [];
+  const place = kindNamed(scheme) && parseStoreUrl(store.name, process.cwd());
   return place !== undefined && 'blobs' in place
     ? createFileBlobs(place.blobs)
     : refuse(`a blob store is needed beside the store ${store.name}`);

@@ -1,16 +1,15 @@
 /** Opens a store for commands that only read. Nothing is created, and nothing but the store is loaded. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { CairnError } from '../../errors.ts';
 import type { ReadContext } from '../../operations/contract/operation.ts';
 import type { Store } from '../../ports/store.ts';
-import { openSqliteStore } from '../../stores/sqlite/index.ts';
 import { findConfig, type ConfigChoice } from '../config/find-config.ts';
 import { isWorkerDead } from '../process/process-ids.ts';
 import { chooseBlobs } from './open-blobs.ts';
-import { openServer } from './open-server.ts';
-import { choosePlace, parseStoreUrl, type StorePlace } from './store-url.ts';
+import { kindOf, type StorePlace } from './store-kinds.ts';
+import { choosePlace, parseStoreUrl } from './store-url.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
+
+const nowhere: StorePlace = { kind: 'memory' };
 
 export interface StoreChoice extends ConfigChoice {
   /** URL of the store, see {@link parseStoreUrl}; undefined means the configuration's, else the default. */
@@ -46,35 +45,9 @@ export async function missingStore(choice: StoreChoice): Promise<string | undefi
   return 'path' in place && !existsSync(place.path) ? place.path : undefined;
 }
 
-/** Whether the file is that of a store whose creation was interrupted. It holds nothing yet. */
-function isEmptyStore(error: unknown): boolean {
-  return CairnError.is(error, 'STORE_UNAVAILABLE') && error.data['reason'] === 'it is empty';
-}
-
-/** Opens the store; undefined if it does not exist. @throws STORE_* as the store */
-export async function openIfThere(place: StorePlace): Promise<Store | undefined> {
-  if ('url' in place) return openServer(place);
-  if (place.kind === 'memory' || !existsSync(place.path)) return undefined;
-  if (place.kind === 'file') {
-    const { openFileStore } = await import('../../stores/file/index.ts');
-    return existsSync(join(place.path, 'store.jsonl'))
-      ? openFileStore({ path: place.path, readOnly: true })
-      : undefined;
-  }
-  try {
-    return openSqliteStore({ path: place.path, readOnly: true });
-  } catch (error) {
-    if (isEmptyStore(error)) return undefined;
-    throw error;
-  }
-}
-
 /** Opens the store for reading. If it does not exist, an empty one in memory takes its place. */
-async function openToRead(place: StorePlace): Promise<Store> {
-  const store = await openIfThere(place);
-  if (store !== undefined) return store;
-  const { createMemoryStore } = await import('../../stores/memory/index.ts');
-  return createMemoryStore();
+export async function openToRead(place: StorePlace): Promise<Store> {
+  return (await kindOf(place).openToRead(place)) ?? kindOf(nowhere).open(nowhere);
 }
 
 /** Opens a store, calls a function with it, and closes it. @throws CONFIG_INVALID, STORE_* as the store */

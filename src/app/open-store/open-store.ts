@@ -11,8 +11,9 @@ import { openRedisStore } from '../../stores/redis/index.ts';
 import { openSqliteMemories, openSqliteStore } from '../../stores/sqlite/index.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { blobsAt, blobsOf, openBlobs, type BlobsSetting } from './open-blobs.ts';
-import { listenOption } from './open-server.ts';
-import { makeFolder, parseStoreUrl, type StorePlace } from './store-url.ts';
+import { makeFolder } from './make-folder.ts';
+import { listenOption, type StorePlace } from './store-kinds.ts';
+import { parseStoreUrl } from './store-url.ts';
 
 /** A store with the stores beside it. `close` closes all three. */
 export interface OpenedStore extends Store {
@@ -52,26 +53,36 @@ function openPool(pool: PostgresPool): OpenedStore {
   throw new CairnError('CONFIG_INVALID', { path: 'openStore', reason });
 }
 
-function openUrl(place: StorePlace): OpenedStore {
-  if ('url' in place) {
-    const server = { url: place.url, password: passwordFrom(process.env) };
-    return place.kind === 'redis' ? openRedisStore(server) : openPostgresStore({ ...server, ...listenOption() });
-  }
-  if (place.kind === 'memory') {
-    const store = createMemoryStore();
-    return Object.assign(store, { blobs: blobsOf(store), memories: createMemoryMemories() });
-  }
-  const { path } = place;
-  const blobs = blobsAt(place);
-  if (place.kind === 'file') {
+/** The same kinds as in store-kinds.ts, with the code of all of them: a program waits for none to be loaded. */
+const openers: {
+  readonly [Kind in StorePlace['kind']]: (place: StorePlace & { readonly kind: Kind }) => OpenedStore;
+} = {
+  sqlite(place) {
+    const { path } = place;
+    const blobs = blobsAt(place);
+    makeFolder(dirname(path), `sqlite:${path}`);
+    const store = openSqliteStore({ path });
+    return { ...store, blobs, ...lateMemories(store, place.blobs.replace(/blobs$/, 'memories.db')) };
+  },
+  file(place) {
+    const { path } = place;
+    const blobs = blobsAt(place);
     const store = openFileStore({ path });
     const memories = openFileMemories(path);
     const close = async (): Promise<void> => void (await Promise.all([store.close(), memories.close()]));
     return { ...store, blobs, memories, close };
-  }
-  makeFolder(dirname(path), `sqlite:${path}`);
-  const store = openSqliteStore({ path });
-  return { ...store, blobs, ...lateMemories(store, place.blobs.replace(/blobs$/, 'memories.db')) };
+  },
+  postgres: ({ url }) => openPostgresStore({ url, password: passwordFrom(process.env), ...listenOption() }),
+  redis: ({ url }) => openRedisStore({ url, password: passwordFrom(process.env) }),
+  memory() {
+    const store = createMemoryStore();
+    return Object.assign(store, { blobs: blobsOf(store), memories: createMemoryMemories() });
+  },
+};
+
+function openUrl(place: StorePlace): OpenedStore {
+  const open = openers[place.kind] as (place: StorePlace) => OpenedStore;
+  return open(place);
 }
 
 /** Memories in a file beside a store. It is made when somebody first reads or writes one. */

@@ -2,13 +2,13 @@
 import type { Worker } from 'node:worker_threads';
 import { reasonOf } from '../../errors.ts';
 import { findInPackage } from '../../optional-peers.ts';
-import type { GuardedClaim, LeaseGuard } from '../../ports/lease-guard.ts';
+import type { BlockedLoop, GuardedClaim, LeaseGuard } from '../../ports/lease-guard.ts';
 import type { Claim, Store } from '../../ports/store.ts';
-import { defaultLeaseMs } from '../../engine/limits.ts';
-import { leaseThreadProgram, timesPerClaim, type LeaseThreadData, type LeaseThreadMessage } from './lease-thread.ts';
+import { defaultLeaseMs } from '../../engine/bounds.ts';
+import { claimBytes, leaseThreadProgram, timesPerClaim, type LeaseThreadData } from './lease-thread.ts';
 
 /** How long nodes may hold the event loop before their leases are renewed no longer. */
-const defaultBusyMaxMs = 5 * 60_000;
+export const defaultBusyMaxMs: number = 5 * 60_000;
 /** A loop that is blocked for longer is told of. */
 const toldMs = 1_000;
 /** At most so many nodes are told of. */
@@ -23,8 +23,16 @@ export interface LeaseGuardOptions {
   readonly leaseMs?: number | undefined;
   /** Default 5 minutes. 0: there is no guard. */
   readonly busyMaxMs?: number;
-  /** Ends this process after that, with what it said of the node on its standard error: where its parent tells of how it ended. Default false. */
-  readonly endsProcess?: boolean;
+}
+
+let reportsTo: number | undefined;
+
+/**
+ * From now on this process is ended where a node holds the event loop for longer than `busyMaxMs`: it has a witness, which tells of how it
+ * ends. @param descriptor - where that is reported before, as a line of JSON: `{ kind: 'blocked', heldMs }`
+ */
+export function endWhenBlocked(descriptor: number): void {
+  reportsTo = descriptor;
 }
 
 /** Makes the guard of a store that other processes may share; undefined where none can take a claim, or none is wanted. */
@@ -32,19 +40,18 @@ export function createLeaseGuard({
   store,
   leaseMs = defaultLeaseMs,
   busyMaxMs = defaultBusyMaxMs,
-  endsProcess = false,
 }: LeaseGuardOptions): LeaseGuard | undefined {
-  return store.capabilities.isShared && busyMaxMs > 0
-    ? new ThreadGuard(store, leaseMs, { busyMaxMs, endsProcess })
-    : undefined;
+  return store.capabilities.isShared && busyMaxMs > 0 ? new ThreadGuard(store, leaseMs, busyMaxMs) : undefined;
 }
 
-const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n);
+export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n);
+
+type BegunNode = readonly [graphId: string, runId: string, path: string];
 
 class ThreadGuard implements LeaseGuard {
   readonly #store: Store;
   readonly #leaseMs: number;
-  readonly #limit: Pick<LeaseThreadData, 'busyMaxMs' | 'endsProcess'>;
+  readonly #busyMaxMs: number;
   readonly #tickMs: number;
   readonly #turns = new BigInt64Array(new SharedArrayBuffer(16));
   readonly #begun = new Uint8Array(new SharedArrayBuffer(nameBytes));
@@ -54,21 +61,26 @@ class ThreadGuard implements LeaseGuard {
   });
   readonly times: BigInt64Array = new BigInt64Array(this.#memory);
   /** The guarded claims by their place among the times. */
-  readonly #claims = new Map<number, Claim>();
+  readonly #claimMemory = new SharedArrayBuffer(claimsAtFirst * claimBytes, { maxByteLength: claimsMax * claimBytes });
+  readonly #claims = new Uint8Array(this.#claimMemory);
+  #holds = 0n;
   readonly #free: number[] = [];
   #places = 0;
   #thread: Worker | undefined;
   #late: NodeJS.Timeout | undefined;
   #beat: NodeJS.Timeout | undefined;
   #beatAt = 0;
-  #last: readonly [graphId: string, runId: string, path: string] | undefined;
+  #last: BegunNode | undefined;
+  /** What had begun last when the loop had been blocked for too long. More may begin before the loop turns. */
+  #blocking: BegunNode | undefined;
   #isStarted = false;
   readonly #told = new Set<string>();
+  #tellOf: ((blocked: BlockedLoop) => boolean) | undefined;
 
-  constructor(store: Store, leaseMs: number, limit: Pick<LeaseThreadData, 'busyMaxMs' | 'endsProcess'>) {
+  constructor(store: Store, leaseMs: number, busyMaxMs: number) {
     this.#store = store;
     this.#leaseMs = leaseMs;
-    this.#limit = limit;
+    this.#busyMaxMs = busyMaxMs;
     this.#tickMs = Math.max(20, Math.min(500, Math.floor(leaseMs / 20)));
   }
 
@@ -91,9 +103,12 @@ class ThreadGuard implements LeaseGuard {
     const workerData: LeaseThreadData = {
       turns: this.#turns.buffer,
       times: this.#memory,
+      claims: this.#claimMemory,
+      leaseMs: this.#leaseMs,
       begun: this.#begun.buffer,
       tickMs: this.#tickMs,
-      ...this.#limit,
+      busyMaxMs: this.#busyMaxMs,
+      reportsTo,
       driver,
       data,
     };
@@ -113,7 +128,6 @@ class ThreadGuard implements LeaseGuard {
       warnUnguarded(this.#store, reasonOf(error));
     });
     this.#thread = thread;
-    for (const [place, claim] of this.#claims) this.#tell({ place, claim });
     this.#beat = setInterval(() => this.#turn(), this.#tickMs);
     this.#beat.unref();
   }
@@ -124,37 +138,43 @@ class ThreadGuard implements LeaseGuard {
     const heldMs = now - this.#beatAt;
     // Where the thread stood still too, the whole process did.
     const isAlone = Number(Atomics.load(this.#turns, 1)) > now - heldMs / 2;
-    if (this.#beat !== undefined && heldMs > toldMs + this.#tickMs && isAlone) this.#tellBlocked(heldMs);
+    const node = this.#blocking ?? this.#last;
+    const isBlocked = this.#beat !== undefined && heldMs > toldMs + this.#tickMs && isAlone;
+    if (isBlocked && node !== undefined) this.#tellBlocked(node, heldMs);
+    this.#blocking = undefined;
     this.#beatAt = now;
     Atomics.store(this.#turns, 0, BigInt(now));
   }
 
-  #tellBlocked(heldMs: number): void {
-    if (this.#last === undefined) return;
-    const [graphId, runId, path] = this.#last;
+  #tellBlocked([graphId, runId, path]: BegunNode, heldMs: number): void {
     const key = `${graphId}\0${path}`;
-    if (this.#told.has(key) || this.#told.size >= toldMax) return;
-    this.#told.add(key);
+    const isNew = !this.#told.has(key) && this.#told.size < toldMax;
+    if (isNew) this.#told.add(key);
+    const isLogged = this.#tellOf?.({ graphId, runId, node: path, heldMs, isNew }) === true;
+    if (!isNew || isLogged) return;
     process.emitWarning(
       `node ${path} of graph ${graphId} (run ${runId}) held the event loop for ${(heldMs / 1_000).toFixed(1)} s: nothing else of this process went on meanwhile. Do such work in a thread or a process of its own.`,
       { code: 'CAIRN_LOOP_BLOCKED' },
     );
   }
 
-  #tell(message: LeaseThreadMessage): void {
-    this.#thread?.postMessage(message);
+  tell(told: (blocked: BlockedLoop) => boolean): void {
+    this.#tellOf = told;
   }
 
   hold(claim: Claim, requestedAt: number): GuardedClaim {
+    const text = encoder.encode(JSON.stringify(claim));
+    const isFull = this.#free.length === 0 && this.#places === claimsMax;
+    if (isFull || text.length >= claimBytes) return unguarded;
     const place = this.#free.pop() ?? this.#places++;
-    if (place >= claimsMax) return unguarded;
-    while (this.times.length < this.#places * timesPerClaim)
-      this.#memory.grow(Math.min(this.#memory.byteLength * 2, this.#memory.maxByteLength));
+    this.#growFor(place);
     const at = place * timesPerClaim;
     Atomics.store(this.times, at, BigInt(Math.floor(requestedAt)));
     Atomics.store(this.times, at + 1, 0n);
-    this.#claims.set(place, claim);
-    this.#tell({ place, claim });
+    this.#claims.set(text, place * claimBytes);
+    this.#claims[place * claimBytes + text.length] = 0;
+    const hold = (this.#holds += 1n);
+    Atomics.store(this.times, at + 3, hold);
     if (!this.#isStarted) this.#late ??= setTimeout(() => this.start(), this.#leaseMs / 3).unref();
     return {
       renewed: (moment) => void Atomics.store(this.times, at, BigInt(Math.floor(moment))),
@@ -164,16 +184,21 @@ class ThreadGuard implements LeaseGuard {
         return { monotonicMs: monotonic, wallAgoMs: Date.now() - Number(Atomics.load(this.times, at + 2)) };
       },
       release: () => {
-        if (this.#claims.get(place) !== claim) return;
-        this.#claims.delete(place);
-        this.#free.push(place);
-        this.#tell({ place });
+        if (Atomics.compareExchange(this.times, at + 3, hold, 0n) === hold) this.#free.push(place);
       },
     };
   }
 
-  begins(graphId: string, runId: string, path: readonly string[]): void {
+  #growFor(place: number): void {
+    while (this.times.length <= place * timesPerClaim) {
+      this.#claimMemory.grow(Math.min(this.#claimMemory.byteLength * 2, this.#claimMemory.maxByteLength));
+      this.#memory.grow(Math.min(this.#memory.byteLength * 2, this.#memory.maxByteLength));
+    }
+  }
+
+  begins(graphId: string, runId: string, path: readonly string[], now: number): void {
     if (this.#thread === undefined) return;
+    if (now - this.#beatAt > toldMs + this.#tickMs) this.#blocking ??= this.#last;
     const name = path.length === 1 ? (path[0] ?? '') : path.join('/');
     this.#last = [graphId, runId, name];
     const { written } = encoder.encodeInto(`node ${name} of run ${runId}`, this.#begun);

@@ -17,6 +17,8 @@ const {
   killedInStep: _5,
   recovers: _6,
   patient: _7,
+  blocks: _8,
+  computes: _9,
   ...graphs
 } = all;
 const file = fileURLToPath(new URL('../../../test/poison/graphs.ts', import.meta.url));
@@ -28,8 +30,8 @@ test('E6.9 an error that nobody caught, and process.exit, fail the attempt they 
   for (const { graph } of Object.values(graphs)) await engine.start(graph, {}, { runId: graph.id, detach: true });
   const worker = folder.start('worker', '--modules', file, '--store', store);
   let told = '';
-  worker.stdout?.resume();
-  worker.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()));
+  for (const stream of [worker.stdout, worker.stderr])
+    stream?.on('data', (chunk: Buffer) => (told += chunk.toString()));
   const statusOf = async (runId: string): Promise<string> =>
     (await engine.ports.store.readRun({ tenant: 'default', runId }))?.status ?? '';
   const ids = Object.values(graphs).map(({ graph }) => graph.id);

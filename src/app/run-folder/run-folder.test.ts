@@ -16,7 +16,7 @@ import { digraph, runDot } from '../../../test/dot-kit.ts';
 import { rowOf } from '../../../test/engine-kit.ts';
 import { explainChoice } from '../../dialects/explain-choice.ts';
 import type { StatePlace } from '../../history/access/place.ts';
-import type { ResolvedReference } from '../../history/read/tag-checkpoint.ts';
+import type { ResolvedReference } from '../../history/read/references.ts';
 import { writeRunFolder } from './run-folder.ts';
 
 let top = '';

@@ -3,15 +3,17 @@ import type { Engine } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/contract/operation.ts';
 import type { Schedules } from '../../operations/runs/schedules.ts';
-import { readCron } from './cron-times.ts';
 import {
+  backfillSchedule,
   endSchedule,
+  setSchedulePaused,
   openSchedule,
   readSettings,
-  scheduleGraph,
+  runsOf,
+  triggerSchedule,
   wasStartedEarlier,
-  type ScheduleSettings,
 } from './keep-schedule.ts';
+import { scheduleGraph, type ScheduledRuns, type ScheduleSettings, timesOf } from './schedule-run.ts';
 
 /** What finds the graphs of files, and starts them. */
 interface Files {
@@ -28,28 +30,44 @@ interface FileSettings extends ScheduleSettings {
 
 /** The graph of all such schedules. */
 export function fileScheduleGraph({ engine, loadScheduled }: Files): Graph {
-  return scheduleGraph('schedule', async (settings, runId, dueMs) => {
-    const { file, export: exportName, input, name } = settings as FileSettings;
-    const { graph, source = file, exportName: found } = await loadScheduled(file, exportName);
-    const meta = { source, labels: { schedule: name }, ...(found !== undefined && { exportName: found }) };
+  const start: ScheduledRuns['start'] = async (settings, runId, dueMs, delayMs) => {
+    const { file, export: exportName, input, name, webhooks } = settings as FileSettings;
+    const { graph, source = file, exportName: foundName } = await loadScheduled(file, exportName);
+    const meta = {
+      source,
+      labels: { schedule: name },
+      ...(webhooks && { webhooks }),
+      ...(foundName !== undefined && { exportName: foundName }),
+    };
     if (await wasStartedEarlier(engine, name, dueMs)) return;
-    await engine.start(graph, input, { runId, origin: 'due', detach: true, schedule: { dueAt: dueMs }, meta });
-  });
+    const schedule = { dueAt: dueMs + delayMs };
+    await engine.start(graph, input, { runId, origin: 'due', detach: true, schedule, meta });
+  };
+  return scheduleGraph(
+    'schedule',
+    runsOf(() => engine, start),
+  );
 }
 
 export function schedulesOfFiles(files: Files): Schedules {
   return {
-    async add({ file, export: exportName, replaces, ...options }) {
+    async add({ file, export: exportName, endsAt, ...options }) {
       const { graph, source = file } = await files.loadGraph(file, exportName);
-      const settings = await readSettings(graph, options);
+      const settings = await readSettings(graph, {
+        ...options,
+        ...(endsAt !== undefined && { endsAt: new Date(endsAt) }),
+      });
       const ofFile: FileSettings = {
         ...settings,
         file: source,
         ...(exportName !== undefined && { export: exportName }),
       };
-      return openSchedule(files.engine, fileScheduleGraph(files), ofFile, { replaces: replaces === true });
+      return openSchedule(files.engine, fileScheduleGraph(files), ofFile, { replaces: true });
     },
     remove: (name) => endSchedule(files.engine, name),
-    nextTime: async ({ cron, timezone = 'UTC' }, after) => readCron(cron, timezone).next(after),
+    setPaused: (name, isPaused, by) => setSchedulePaused(files.engine, name, isPaused, by),
+    trigger: (name, how) => triggerSchedule(files.engine, name, how),
+    backfill: (name, how) => backfillSchedule(files.engine, name, how),
+    nextTime: async ({ timezone = 'UTC', ...times }, after) => timesOf({ ...times, timezone }).next(after),
   };
 }

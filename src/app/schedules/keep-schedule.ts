@@ -1,163 +1,44 @@
-/** Opens, finds and ends schedules by name. */
-import { compileGraph } from '../../graph/compile/compile-graph.ts';
-import { END, START, type Graph } from '../../graph/graph.ts';
-import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
-import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import { CairnError, reasonOf } from '../../errors.ts';
-import { readCron, type CronTimes } from './cron-times.ts';
+/** Opens, finds and ends schedules by name, and tells them what to do. */
+import type { Graph } from '../../graph/graph.ts';
+import { webhookFaults, type Webhook } from '../../graph/webhooks.ts';
+import { CairnError } from '../../errors.ts';
 import type { Engine, RunMeta } from '../../engine/api.ts';
 import { newFrame } from '../../engine/validate/new-frame.ts';
-import { defaultLimits } from '../../engine/limits.ts';
+import { defaultBounds } from '../../engine/bounds.ts';
+import { loadState } from '../../history/load/load.ts';
 import { derivedRunId, isOfOrigin } from '../../history/stored/run-ids.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
+import { pausedSince } from '../../operations/runs/schedules.ts';
 import type { RunRow } from '../../ports/store.ts';
+import { overlaps, type Overlap } from './overlap.ts';
+import {
+  backfillMax,
+  dueRunId,
+  type MissedPolicy,
+  overlapOf,
+  type ScheduleCommand,
+  type ScheduledRuns,
+  scheduleGraph,
+  type ScheduleSettings,
+  scheduleSignal,
+  stampOf,
+  timesOf,
+  triggeredRunId,
+} from './schedule-run.ts';
 
-// The graph of schedules. A schedule is a run that sleeps until its next due time, starts a run, and sleeps again. So its past due times
-// are its history, and any worker can advance it. The id of a started run is derived from the due time, so two workers, or a repetition
-// after a crash, start the same run.
-
-/** What to do about due times missed by more than a minute: start no run, one for the newest, or one for each of the newest `limit`. */
-export type MissedPolicy = 'skip' | 'last' | 'all';
-
-export const missedPolicies: readonly MissedPolicy[] = ['skip', 'last', 'all'];
-
-/** The settings of a schedule, which are the input of its run. */
-export interface ScheduleSettings {
-  readonly name: string;
-  readonly cron: string;
-  readonly timezone: string;
-  readonly missed: MissedPolicy;
-  /** The most runs that `all` starts at once. */
-  readonly limit: number;
-  /** Input of the runs that are started. */
-  readonly input: unknown;
-}
-
-/** What a schedule remembers from one due time to the next. */
-export interface ScheduleStanding {
-  /** Due times up to this one (epoch ms) have been handled. */
-  readonly after: number;
-  /** Ids of the runs started at the newest due time; empty if it was missed and skipped. */
-  readonly started: readonly string[];
-  /** Why no run was started at the newest due time. */
-  readonly error?: string;
-}
-
-/** Starts the run for a due time, unless it exists already. */
-export type StartDue = (settings: ScheduleSettings, runId: string, dueMs: number) => Promise<void>;
-
-/** A time counts as missed after this delay. It is longer than the interval at which workers look for due runs. */
-const lateMs = 60_000;
-/**
- * A file that cannot be read now may be readable in a moment, but no grant comes in that time. A due time that fails does not hold up
- * others.
- */
-const retry: RetryPolicy = { attempts: 4, delayMs: 1_000, when: ({ code }) => code !== 'PERMISSION_DENIED' };
-
-/** A time as it stands in ids: `20261123T020000Z`. */
-const stampOf = (dueMs: number): string => new Date(dueMs).toISOString().replace(/[-:]|\.\d+/g, '');
-
-/** Id of the run that a schedule starts at a time: `cairn:due:nightly:20261123T020000Z`. */
-export function dueRunId(name: string, dueMs: number): string {
-  return derivedRunId('due', name, stampOf(dueMs));
-}
+const missedPolicies: readonly MissedPolicy[] = ['skip', 'last', 'all'];
 
 /**
- * Whether a version that derived other ids started the run of a time, before its schedule could record that. No caller can make such a run:
- * none gives a due time.
+ * Whether the run of a time was started and removed since, or a version that derived other ids started it, before its schedule could record
+ * that. No caller can make such a run: none gives a due time.
  */
 export async function wasStartedEarlier({ ports }: Engine, name: string, dueMs: number): Promise<boolean> {
+  const removed = await ports.store.removals?.read({ tenant: ports.tenant, runId: dueRunId(name, dueMs) });
+  if (removed !== undefined) return true;
   const run = await ports.store.readRun({ tenant: ports.tenant, runId: `${name}.${stampOf(dueMs)}` });
   if (run === undefined || run.schedule.dueAt !== dueMs) return false;
   const { labels, isImported } = metaOf(run);
   return labels?.['schedule'] === name && isImported !== true;
-}
-
-/** The due times that have passed and are to be started: those of just now, and older ones as the policy says. */
-export function timesToStart(
-  times: CronTimes,
-  settings: ScheduleSettings,
-  after: number,
-  now: number,
-): readonly number[] {
-  const { missed, limit } = settings;
-  const passed = times.between(after, now, limit);
-  if (missed === 'all') return passed;
-  const recent = passed.filter((time) => now - time <= lateMs);
-  return missed === 'last' && recent.length === 0 ? passed.slice(-1) : recent;
-}
-
-/** Makes the graph of schedules that start runs with `start`. Its input is {@link ScheduleSettings}. */
-export function scheduleGraph(id: string, start: StartDue): Graph {
-  const run = (ctx: NodeContext): Promise<ScheduleStanding> => keepSchedule(ctx, start);
-  return compileGraph({
-    id,
-    // A fixed text in place of the code, so that a schedule goes on under a newer version of this package.
-    nodes: [{ id: 'schedule', type: 'schedule', effect: 'read', implementation: { run, codeText: 'schedule 1' } }],
-    edges: [
-      { from: START, to: 'schedule' },
-      { from: 'schedule', to: END },
-    ],
-  });
-}
-
-/** Runs a schedule. It ends only if no due time remains. */
-async function keepSchedule(ctx: NodeContext, start: StartDue): Promise<ScheduleStanding> {
-  const settings = ctx.input as ScheduleSettings;
-  const times = readCron(settings.cron, settings.timezone);
-  // Times count from when the schedule was recorded, whenever a worker first comes to it.
-  const began = async (): Promise<ScheduleStanding> => ({
-    after: await ctx.step('begin', { effect: 'pure' }, () => ctx.startedAt),
-    started: [],
-  });
-  let standing = (ctx.savedState as ScheduleStanding | undefined) ?? (await began());
-  for (;;) {
-    const { after } = standing;
-    // Recorded, because the rules of time zones may change while the schedule sleeps.
-    const dueMs = await ctx.step('next', { effect: 'pure' }, () => times.next(after) ?? null);
-    if (dueMs === null) return standing;
-    await ctx.sleepUntil(dueMs, 'until');
-    standing = await meet(ctx, start, settings, times, standing);
-    await ctx.save(standing);
-  }
-}
-
-/** Starts the runs that are due now. */
-async function meet(
-  ctx: NodeContext,
-  start: StartDue,
-  settings: ScheduleSettings,
-  times: CronTimes,
-  { after }: ScheduleStanding,
-): Promise<ScheduleStanding> {
-  // The clock is read once, so that what is marked as handled is exactly what was considered.
-  const now = await ctx.step('now', { effect: 'pure' }, () => ctx.now());
-  const due = timesToStart(times, settings, after, now);
-  const started = due.map((time) => dueRunId(settings.name, time));
-  const done = { after: times.between(after, now, 1)[0] ?? after, started };
-  try {
-    // Class `read`, although it starts runs: starting a run again under its id has no effect.
-    await ctx.step('start', { effect: 'read', retry }, async () => {
-      for (const [index, time] of due.entries()) await startOnce(start, settings, started[index] as string, time);
-    });
-    return done;
-  } catch (error) {
-    // The attempt was stopped, not refused: whoever goes on with the schedule starts the runs.
-    if (ctx.signal.aborted) throw error;
-    return { ...done, started: [], error: reasonOf(error) };
-  }
-}
-
-/**
- * Starts a run. If a worker started it under another graph and died before recording that, it counts as started; a run that no schedule
- * began does not.
- */
-async function startOnce(start: StartDue, settings: ScheduleSettings, runId: string, dueMs: number): Promise<void> {
-  try {
-    await start(settings, runId, dueMs);
-  } catch (error) {
-    if (!CairnError.is(error, 'RUN_EXISTS') || error.data['difference'] === 'origin') throw error;
-  }
 }
 
 /** Options of a schedule. @typeParam Input - what the graph takes */
@@ -174,22 +55,54 @@ export interface ScheduleOptions<Input = unknown> {
   readonly missed?: MissedPolicy;
   /** The most runs that `all` starts at once, for the newest times. Default 100. */
   readonly limit?: number;
+  /** What the ends and questions of the runs that it starts are told to, beside what their graph says. */
+  readonly webhooks?: readonly Webhook[];
+  /**
+   * What to do about a due time while a run of the schedule goes on: leave it out (`skip`, the default), begin when that has ended (`queue`),
+   * cancel that first (`cancel-previous`), or begin (`allow`, the default with `missed: 'all'`).
+   */
+  readonly overlap?: Overlap;
+  /** Runs begin up to this much later than they are due, in ms, so that many schedules of one time do not begin at once. Default 0. */
+  readonly jitterMs?: number;
+  /** The last moment at which a time counts: a date. Default: none. */
+  readonly endsAt?: Date;
 }
 
 /** The most schedules with one name, one after another. */
 const generationsMax = 10_000;
 
+const dayMs = 86_400_000;
+
 /** Validates the options. @throws CONFIG_INVALID an option is invalid; INPUT_INVALID the graph would refuse the input each time */
 export async function readSettings(graph: Graph, options: ScheduleOptions): Promise<ScheduleSettings> {
   const { cron, timezone = 'UTC', input = {}, name = graph.id, missed = 'last', limit = 100 } = options;
+  const { overlap, jitterMs = 0, endsAt, webhooks = [] } = options;
   if (!/^[\w-]{1,100}$/.test(name))
     throw invalid('name', `${JSON.stringify(name)} is not made of letters, digits, _ and -`);
   if (!missedPolicies.includes(missed)) throw invalid('missed', `it is one of ${missedPolicies.join(', ')}`);
   if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= 1000))
     throw invalid('limit', 'it is a whole number from 1 to 1,000');
-  readCron(cron, timezone);
-  await newFrame(graph, input, defaultLimits, undefined);
-  return { name, cron, timezone, missed, limit, input };
+  if (overlap !== undefined) checkOverlap(overlap);
+  if (!(Number.isSafeInteger(jitterMs) && jitterMs >= 0 && jitterMs <= dayMs))
+    throw invalid('jitterMs', 'it is a whole number of ms, up to a day');
+  if (endsAt !== undefined && !(endsAt instanceof Date && Number.isFinite(endsAt.getTime())))
+    throw invalid('endsAt', 'it is a date');
+  const faults = webhookFaults(webhooks);
+  if (faults.length > 0) throw invalid('webhooks', faults.join('; '));
+  // Of a schedule without any of these, the settings are what they always were.
+  const more = {
+    ...(webhooks.length > 0 && { webhooks }),
+    ...(overlap !== undefined && overlap !== overlapOf({ missed }) && { overlap }),
+    ...(jitterMs > 0 && { jitterMs }),
+    ...(endsAt !== undefined && { endsAt: endsAt.getTime() }),
+  };
+  timesOf({ cron, timezone, ...more });
+  await newFrame(graph, input, defaultBounds, undefined);
+  return { name, cron, timezone, missed, limit, input, ...more };
+}
+
+function checkOverlap(overlap: Overlap): void {
+  if (!overlaps.includes(overlap)) throw invalid('overlap', `it is one of ${overlaps.join(', ')}`);
 }
 
 function invalid(path: string, reason: string): CairnError {
@@ -200,7 +113,12 @@ export interface OpenedSchedule {
   readonly runId: string;
   /** False if the schedule existed already, with the same settings. */
   readonly created: boolean;
+  /** What is other than before, if it took the place of one with other settings: by name, before and after. */
+  readonly changes?: SettingChanges;
 }
+
+/** Settings that are other ones than before. One that is absent has its default. */
+export type SettingChanges = Readonly<Record<string, { readonly before?: unknown; readonly after?: unknown }>>;
 
 const runIdOf = (name: string, generation: number): string =>
   derivedRunId('schedule', name, ...(generation === 1 ? [] : [String(generation)]));
@@ -229,15 +147,19 @@ async function findGeneration(engine: Engine, name: string): Promise<Generation>
   for (let generation = 1; generation <= generationsMax; generation += 1) {
     const runId = runIdOf(name, generation);
     const run = await store.readRun({ tenant, runId });
+    // The id of one that was removed is not used again.
+    if (run === undefined && (await store.removals?.read({ tenant, runId })) !== undefined) continue;
     if (run === undefined) return { runId, isFirst: generation === 1 };
     if (!isOver(run) && isOfOrigin(run, 'schedule')) return { runId, isFirst: false, run };
   }
   throw invalid('name', `there were ${generationsMax} schedules of the name ${name}`);
 }
 
+const noRuns: ScheduledRuns = { start: async () => {}, open: async () => [], cancel: async () => {} };
+
 /** Whether a run has the graph of schedules, and not one that a caller called so. */
 function isScheduleGraph({ graphId, graphHash }: RunRow): boolean {
-  return scheduleGraph(graphId, async () => {}).hash === graphHash;
+  return scheduleGraph(graphId, noRuns).hash === graphHash;
 }
 
 /**
@@ -251,6 +173,7 @@ export async function openSchedule(
   settings: ScheduleSettings,
   { meta, replaces = false }: { readonly meta?: RunMeta; readonly replaces?: boolean } = {},
 ): Promise<OpenedSchedule> {
+  let replaced: Replaced | undefined;
   for (;;) {
     const { runId, run, isFirst, isEarlier } = await findGeneration(engine, settings.name);
     // A schedule that is opened again at each start of a program may have met its last time.
@@ -262,7 +185,9 @@ export async function openSchedule(
         ...(isEarlier !== true && { origin: 'schedule' }),
         ...(meta !== undefined && { meta }),
       });
-      return { runId, created };
+      if (replaced === undefined) return { runId, created };
+      if (replaced.pausedAt !== undefined) await sendCommand(engine, runId, { do: 'pause', at: replaced.pausedAt });
+      return { runId, created, changes: changesOf(replaced.settings, settings) };
     } catch (error) {
       if (!CairnError.is(error, 'RUN_EXISTS')) throw error;
       if (!replaces || run === undefined)
@@ -270,24 +195,134 @@ export async function openSchedule(
           'name',
           `there is a schedule ${settings.name} with other settings: end or replace it, or take another name`,
         );
+      replaced ??= await standingOf(engine, run);
       await engine.cancel(runId);
       await ended(engine, runId);
     }
   }
 }
 
+/** What is kept of a schedule that another one takes the place of. */
+interface Replaced {
+  readonly settings: ScheduleSettings;
+  readonly pausedAt?: number;
+}
+
+async function standingOf({ ports }: Engine, run: RunRow): Promise<Replaced> {
+  const { root } = await loadState(ports.store, ports.blobs, run);
+  const pausedAt = await pausedSince(ports, run, root);
+  return { settings: root.frame.input as ScheduleSettings, ...(pausedAt !== undefined && { pausedAt }) };
+}
+
+function changesOf(before: object, after: object): SettingChanges {
+  const [old, now] = [before, after] as Readonly<Record<string, unknown>>[];
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const changed = [...names].filter((name) => JSON.stringify(old?.[name]) !== JSON.stringify(now?.[name]));
+  return Object.fromEntries(changed.map((name) => [name, { before: old?.[name], after: now?.[name] }]));
+}
+
+/** Sends a command to the schedule whose run this is. @throws RUN_NOT_FOUND there is none */
+async function sendCommand(engine: Engine, runId: string, command: ScheduleCommand, by?: string): Promise<void> {
+  await engine.signal(runId, scheduleSignal, command, by === undefined ? {} : { by });
+}
+
+async function requireSchedule(engine: Engine, name: string): Promise<RunRow> {
+  const { run } = await findGeneration(engine, name);
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: `of a schedule ${name}` });
+  return run;
+}
+
+/** Who sends a command. */
+export interface Requester {
+  readonly by?: string;
+}
+
+/** Pauses a schedule, or lets it go on. @returns the id of its run. @throws RUN_NOT_FOUND */
+export async function setSchedulePaused(
+  engine: Engine,
+  name: string,
+  isPaused: boolean,
+  { by }: Requester = {},
+): Promise<string> {
+  const { runId } = await requireSchedule(engine, name);
+  await sendCommand(engine, runId, { do: isPaused ? 'pause' : 'resume', at: engine.ports.clock.now() }, by);
+  return runId;
+}
+
+export interface RequestedRuns {
+  /** The run of the schedule. */
+  readonly runId: string;
+  /** Ids of the runs that it starts. */
+  readonly starts: readonly string[];
+}
+
+/** Has a schedule start a run now. @param id - what tells it from others. @throws RUN_NOT_FOUND, CONFIG_INVALID */
+export async function triggerSchedule(
+  engine: Engine,
+  name: string,
+  { id, overlap, by }: Requester & { readonly id: string; readonly overlap?: Overlap },
+): Promise<RequestedRuns> {
+  if (overlap !== undefined) checkOverlap(overlap);
+  const { runId } = await requireSchedule(engine, name);
+  const at = engine.ports.clock.now();
+  await sendCommand(engine, runId, { do: 'trigger', id, at, ...(overlap !== undefined && { overlap }) }, by);
+  return { runId, starts: [triggeredRunId(name, id)] };
+}
+
+/**
+ * Has a schedule start the runs of its times in a span, each once, whether or not it has met them. @param span - epoch ms, both ends included
+ * @throws RUN_NOT_FOUND; CONFIG_INVALID there are no such times, or over 1,000
+ */
+export async function backfillSchedule(
+  engine: Engine,
+  name: string,
+  { from, to, overlap, by }: Requester & { readonly from: number; readonly to: number; readonly overlap?: Overlap },
+): Promise<RequestedRuns> {
+  if (overlap !== undefined) checkOverlap(overlap);
+  const run = await requireSchedule(engine, name);
+  const { settings } = await standingOf(engine, run);
+  const times = timesOf(settings).between(from - 1, Math.min(to, engine.ports.clock.now()), backfillMax + 1);
+  if (times.length === 0) throw invalid('from', 'the schedule has no time that has passed in this span');
+  if (times.length > backfillMax) throw invalid('from', `there are more than ${backfillMax} times in this span`);
+  const [first = from, last = to] = [times[0], times.at(-1)];
+  await sendCommand(
+    engine,
+    run.runId,
+    { do: 'backfill', from: first, to: last, ...(overlap !== undefined && { overlap }) },
+    by,
+  );
+  return { runId: run.runId, starts: times.map((at) => dueRunId(name, at)) };
+}
+
+/** What the runs of a schedule are to the engine of its graph. */
+export function runsOf(engineOf: () => Engine, start: ScheduledRuns['start']): ScheduledRuns {
+  return {
+    start,
+    async open(name) {
+      const { store, tenant } = engineOf().ports;
+      const status = ['running', 'paused', 'cancelling'] as const;
+      const { rows } = await store.listRuns({ tenant, status, labels: { schedule: name }, limit: openMax });
+      return rows.map(({ runId }) => runId);
+    },
+    cancel: (runId) => engineOf().cancel(runId, { reason: 'the next run of its schedule takes its place' }),
+  };
+}
+
+/** More runs of a schedule than go on at once. */
+const openMax = 100;
+
 /** @throws CONFIG_INVALID each year that the expression names is over */
-function refuseIfPast({ cron, timezone }: ScheduleSettings, now: number): void {
-  if (readCron(cron, timezone).next(now) === undefined)
+function refuseIfPast(settings: ScheduleSettings, now: number): void {
+  const { cron } = settings;
+  if (timesOf(settings).next(now) === undefined)
     throw invalid('cron', `${JSON.stringify(cron)} never comes again: its last time has passed`);
 }
 
 /** Ends a schedule. The runs that it started go on. @returns the id of its run. @throws RUN_NOT_FOUND there is none with this name */
 export async function endSchedule(engine: Engine, name: string): Promise<string> {
-  const { run } = await findGeneration(engine, name);
-  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: `of a schedule ${name}` });
-  await engine.cancel(run.runId);
-  return run.runId;
+  const { runId } = await requireSchedule(engine, name);
+  await engine.cancel(runId);
+  return runId;
 }
 
 /** Waits until the schedule has ended; a worker that holds its run ends it within a moment. */

@@ -7,7 +7,8 @@ import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clo
 import { createBench, edges, graphOf, node, testIds, type Bench } from '../../../test/engine-kit.ts';
 import { until } from '../../../test/support/awaited.ts';
 import { schedule, type ScheduledGraph } from './schedule.ts';
-import { openSchedule, readSettings, scheduleGraph, type ScheduleOptions } from './keep-schedule.ts';
+import { openSchedule, readSettings, runsOf, type ScheduleOptions } from './keep-schedule.ts';
+import { scheduleGraph } from './schedule-run.ts';
 import { readCron } from './cron-times.ts';
 
 const hourMs = 3_600_000;
@@ -92,7 +93,13 @@ test('W7 times count from when a schedule is acknowledged, though its process di
     expect(
       await openSchedule(
         engine,
-        scheduleGraph('schedule:report', async () => {}),
+        scheduleGraph(
+          'schedule:report',
+          runsOf(
+            () => engine,
+            async () => {},
+          ),
+        ),
         settings,
       ),
     ).toMatchObject({ created: true });
@@ -197,7 +204,7 @@ test('W7 other options under one name are refused, or take its place when that i
   await sleepsUntil(bench, 'cairn:schedule:hourly', '2026-11-22T13:00');
   const other = schedule({ graph: report, engine: bench.engine }, { cron: '30 * * * *', name: 'hourly' });
   await expect(other.start()).rejects.toMatchObject({ code: 'CONFIG_INVALID', data: { path: 'name' } });
-  expect(await other.start({ replaces: true })).toEqual({ runId: 'cairn:schedule:hourly:2', created: true });
+  expect(await other.start({ replaces: true })).toMatchObject({ runId: 'cairn:schedule:hourly:2', created: true });
   await sleepsUntil(bench, 'cairn:schedule:hourly:2', '2026-11-22T13:30');
   await bench.clock.advance(hourMs + 60_000);
   await sleepsUntil(bench, 'cairn:schedule:hourly:2', '2026-11-22T14:30');
@@ -220,12 +227,13 @@ test('W7 a schedule that is killed at any of its commits starts each due time on
       admitRun: async (admission) => (commits >= dieAt ? new Promise(() => {}) : store.admitRun(admission)),
     };
     const first = createBench({ clock, store: dying, wakes: true });
-    const kept = schedule({ graph: report, engine: first.engine }, { cron: '0 * * * *', name: 'hourly' });
-    await kept.start();
+    const options = { cron: '0 * * * *', name: 'hourly', overlap: 'allow' } as const;
+    const hourly = schedule({ graph: report, engine: first.engine }, options);
+    await hourly.start();
     await clock.advance(2 * hourMs);
     const engine = createEngine({ ...first.options, store, ids: testIds('worker-2', ['worker-1']) });
     engine.know(report);
-    const again = schedule({ graph: report, engine }, { cron: '0 * * * *', name: 'hourly' });
+    const again = schedule({ graph: report, engine }, options);
     await again.start();
     // A due time that has passed is met at once, which takes a timer.
     await clock.advance(1_000);
@@ -439,11 +447,11 @@ test('P7 a schedule of an earlier version goes on under its id, and starts no ti
     meta: { labels: { schedule: 'hourly' } },
   };
   await engine.start(report, {}, { ...earlier, detach: true });
+  await (await engine.resume(earlier.runId, { graph: report })).result();
   await clock.advance(hourMs);
   await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T14:00');
   await clock.advance(hourMs);
   await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T15:00');
-  await (await engine.resume(earlier.runId, { graph: report })).result();
   expect(await startedRuns(bench)).toEqual(['cairn:due:hourly:20261122T140000Z', earlier.runId].toSorted());
   expect(await nightly.stop()).toBe('hourly.schedule');
   await until('it has ended', async () => (await engine.inspect('hourly.schedule')).status === 'cancelled');

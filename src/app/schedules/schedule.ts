@@ -2,17 +2,21 @@
 import type { Engine } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { WorkedGraph } from '../worker.ts';
-import { readCron } from './cron-times.ts';
+import type { Overlap } from './overlap.ts';
 import {
+  type RequestedRuns,
+  backfillSchedule,
   endSchedule,
+  setSchedulePaused,
   openSchedule,
   readSettings,
   type OpenedSchedule,
+  runsOf,
   type ScheduleOptions,
-  scheduleGraph,
-  type StartDue,
+  triggerSchedule,
   wasStartedEarlier,
 } from './keep-schedule.ts';
+import { scheduleGraph, type ScheduledRuns, timesOf } from './schedule-run.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** A graph with a schedule. Pass it to `createWorker` together with the graph itself. */
@@ -29,6 +33,17 @@ export interface ScheduledGraph {
   start(options?: { readonly replaces?: boolean }): Promise<OpenedSchedule>;
   /** Ends the schedule. Runs that it started go on. @returns the id of its run. @throws RUN_NOT_FOUND there is none */
   stop(): Promise<string>;
+  /** Leaves out the times from now on, until it is resumed. @returns the id of its run. @throws RUN_NOT_FOUND */
+  pause(): Promise<string>;
+  /** Goes on with the next time. What was due meanwhile is not started. @throws RUN_NOT_FOUND */
+  resume(): Promise<string>;
+  /** Starts a run now, whether or not one goes on. @throws RUN_NOT_FOUND, CONFIG_INVALID */
+  trigger(options?: { readonly overlap?: Overlap }): Promise<RequestedRuns>;
+  /**
+   * Starts a run for each of its times from one moment to another that has passed and that it started none for, at most 1,000; default: all at
+   * once. @throws RUN_NOT_FOUND, CONFIG_INVALID
+   */
+  backfill(span: { readonly from: Date; readonly to: Date; readonly overlap?: Overlap }): Promise<RequestedRuns>;
   /** The next due times. @param count - how many; default 1 */
   next(count?: number): readonly Date[];
 }
@@ -45,6 +60,10 @@ const optionNames: readonly string[] = [
   'name',
   'missed',
   'limit',
+  'webhooks',
+  'overlap',
+  'jitterMs',
+  'endsAt',
 ] satisfies readonly (keyof ScheduleOptions)[];
 
 /**
@@ -57,21 +76,14 @@ export function schedule<Input = unknown>(
   options: ScheduleOptions<NoInfer<Input>>,
 ): ScheduledGraph {
   refuseUnknownKeys('schedule', options, optionNames);
-  const times = readCron(options.cron, options.timezone ?? 'UTC');
-  const startDue: StartDue = async ({ name, input }, runId, dueMs) => {
-    const { engine } = target;
-    if (await wasStartedEarlier(engine, name, dueMs)) return;
-    await engine.start(target.graph, input, {
-      runId,
-      origin: 'due',
-      detach: true,
-      schedule: { dueAt: dueMs },
-      meta: { labels: { schedule: name } },
-    });
-    // Advance it in this process, if no worker has claimed it already.
-    engine.resume(runId, { graph: target.graph, retryFailed: false }).catch(() => {});
-  };
-  const graph = scheduleGraph(`schedule:${target.graph.id}`, startDue);
+  const endsAt = options.endsAt instanceof Date ? options.endsAt.getTime() : undefined;
+  const span = { cron: options.cron, timezone: options.timezone ?? 'UTC', ...(endsAt !== undefined && { endsAt }) };
+  const times = timesOf(span);
+  const name = options.name ?? target.graph.id;
+  const graph = scheduleGraph(
+    `schedule:${target.graph.id}`,
+    runsOf(() => target.engine, startOf(target)),
+  );
   let isKnown = false;
   const engineOf = (): Engine => {
     if (!isKnown) target.engine.know(graph);
@@ -91,7 +103,17 @@ export function schedule<Input = unknown>(
       engine.resume(opened.runId, { graph, retryFailed: false }).catch(() => {});
       return opened;
     },
-    stop: () => endSchedule(engineOf(), options.name ?? target.graph.id),
+    stop: () => endSchedule(engineOf(), name),
+    pause: () => setSchedulePaused(engineOf(), name, true),
+    resume: () => setSchedulePaused(engineOf(), name, false),
+    trigger: (how = {}) => {
+      refuseUnknownKeys('the trigger of a schedule', how, ['overlap']);
+      return triggerSchedule(engineOf(), name, { ...how, id: crypto.randomUUID() });
+    },
+    backfill: ({ from, to, ...how }) => {
+      refuseUnknownKeys('the backfill of a schedule', how, ['overlap']);
+      return backfillSchedule(engineOf(), name, { ...how, from: from.getTime(), to: to.getTime() });
+    },
     next(count = 1) {
       const dates: Date[] = [];
       let after: number | undefined = engineOf().ports.clock.now();
@@ -102,5 +124,26 @@ export function schedule<Input = unknown>(
       }
       return dates;
     },
+  };
+}
+
+/** Starts a run of a graph for a due time. Its engine is made at first use. */
+function startOf(target: WorkedGraph): ScheduledRuns['start'] {
+  return async ({ name, input, webhooks }, runId, dueMs, delayMs) => {
+    const { engine, graph } = target;
+    if (await wasStartedEarlier(engine, name, dueMs)) return;
+    await engine.start(graph, input, {
+      runId,
+      origin: 'due',
+      detach: true,
+      schedule: { dueAt: dueMs + delayMs },
+      meta: { labels: { schedule: name }, ...(webhooks && { webhooks }) },
+    });
+    // Advance it in this process, if no worker has claimed it already.
+    const goOn = (): void => void engine.resume(runId, { graph, retryFailed: false }).catch(() => {});
+    const { clock } = engine.ports;
+    const waitMs = dueMs + delayMs - clock.now();
+    if (delayMs === 0 || waitMs <= 0) goOn();
+    else clock.setTimer(waitMs, goOn);
   };
 }

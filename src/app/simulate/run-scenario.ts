@@ -1,4 +1,5 @@
 /** Runs one scenario: an engine in memory on virtual time advances the run as far as the scenario goes. */
+import { nextDueOf } from '../../state/tree.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { StageEnding } from '../../dialects/dot/index.ts';
 import type { Scenario, ScriptedStages } from '../../dialects/dot/simulate/scenario.ts';
@@ -45,7 +46,7 @@ export async function runScenario(
     blobs: createMemoryBlobs(),
     clock,
     ids: { createRunId: () => 'simulation', workerId: 'simulation', random: () => 0.5, isWorkerDead: () => undefined },
-    limits: { holdTimersMs: 0 },
+    bounds: { holdTimersMs: 0 },
     models: undecided,
     findGraph: () => Promise.resolve(graph),
   });
@@ -88,7 +89,7 @@ async function attend({ engine, clock, script, name }: Simulation, { runId, wait
     });
     return true;
   }
-  const due = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
+  const due = waits.flatMap((wait) => nextDueOf(wait) ?? []);
   if (due.length === 0) return false;
   clock.timeMs = Math.max(clock.timeMs + 1, Math.min(...due));
   return true;

@@ -3,7 +3,8 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, 
 import { decodeText } from '../process/decode-text.ts';
 import type * as dialectModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
-import type { NodeType, StageAgent } from '../../graph/contracts/node-type.ts';
+import type { NodeType } from '../../graph/contracts/node-type.ts';
+import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import { parsePermissions } from '../../graph/permissions/permissions.ts';
 import type { FoundConfig } from '../config/read-config.ts';
 import { readersOf, type DotDialect, type TextReader } from './text-reader.ts';

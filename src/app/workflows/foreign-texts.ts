@@ -38,7 +38,8 @@ export type ReaderJob =
   | { readonly kind: 'convert'; readonly text: string; readonly to: WrittenDialect | 'cairn' };
 
 export type ReaderAnswer =
-  { readonly value: unknown } | { readonly fault: { readonly code: ErrorCode; readonly data: ErrorData } };
+  | { readonly value: unknown }
+  | { readonly fault: { readonly code: ErrorCode; readonly data: ErrorData } };
 
 export interface ForeignTexts {
   /** @throws TEXT_TOO_COSTLY, READER_BUSY */

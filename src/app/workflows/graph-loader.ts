@@ -2,15 +2,15 @@
 import { dialectOf, type TextWorkflow, type CheckpointSettings } from '../../dialects/text-workflow.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { CairnError, commandText } from '../../errors.ts';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { decodeText, textBytesMax } from '../process/decode-text.ts';
 import type { RunMeta } from '../../engine/api.ts';
 import type { Violation, Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/contract/operation.ts';
 import type { KnownWorkflow } from '../../operations/contract/workflows.ts';
-import { isWorkflowFile } from './find-workflow-files.ts';
-import { loadGraphModule } from './load-graph-module.ts';
+import { findWorkflowFiles, isWorkflowFile } from './find-workflow-files.ts';
+import { loadGraphModule, loadGraphsOf } from './load-graph-module.ts';
 import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
 import type { FileDialects } from './file-dialects.ts';
 import { requireFile, unreadable } from './unreadable-file.ts';
@@ -77,6 +77,8 @@ export type StoreTrust = 'own' | 'server' | 'foreign';
 export interface GraphLoader {
   readonly savedSource: (source: string) => string;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  /** All graphs of a module, that of a workflow file, or those of the workflow files in a folder. */
+  readonly loadGraphs: (file: string, exportName?: string) => Promise<readonly Graph[]>;
   /**
    * Loads what a schedule on record names. @throws PERMISSION_DENIED the store is not trusted, and the file is neither of this folder nor
    * named
@@ -199,6 +201,25 @@ function guardModules(
   };
 }
 
+/** All graphs of a module, that of a workflow file, or those of the workflow files in a folder. */
+function loadSeveral(
+  cwd: string,
+  loadText: (file: string) => Promise<KnownWorkflow>,
+  loadGraph: GraphLoader['loadGraph'],
+): GraphLoader['loadGraphs'] {
+  return async (file, exportName) => {
+    if (exportName !== undefined) return [(await loadGraph(file, exportName)).graph];
+    const path = resolve(cwd, file);
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
+      const { files } = findWorkflowFiles(path);
+      if (files.length === 0) throw unreadable(file, 'the folder has no workflow files; name a module by its file');
+      return Promise.all(files.map(async (one) => (await loadText(one)).workflow.graph));
+    }
+    if (isWorkflowFile(file) || isName(cwd, file)) return [(await loadGraph(file)).graph];
+    return loadGraphsOf(cwd, file);
+  };
+}
+
 export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   const { cwd, isMovable, isModuleNamed, store = 'own', openDialect, dialects, openCatalog } = options;
   const savedSource = (source: string): string =>
@@ -247,6 +268,7 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   return {
     savedSource,
     loadGraph,
+    loadGraphs: loadSeveral(cwd, loadText, loadGraph),
     loadScheduled,
     loadWorkflow,
     async readSettings(text) {

@@ -5,6 +5,7 @@ import { CairnError } from '../../errors.ts';
 import { answerWait, type AnswerWaitInput } from '../../operations/waits/answer-wait.ts';
 import { answerWaits } from '../../operations/waits/answer-waits.ts';
 import {
+  assigneesOf,
   findWait,
   isAnswerable,
   isEmptyHappened,
@@ -14,7 +15,8 @@ import {
 import { readQuestions } from '../../operations/waits/give-answers.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
-import { allowField, type Command, type Session, ofOperation, printNext } from '../session.ts';
+import { allowField, type Command, ofOperation, printNext } from '../command.ts';
+import type { Session } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { readAssignment } from '../parse.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -77,7 +79,7 @@ async function giveAnswers(
     if (isJson) return;
     const name = wait === undefined ? waitId : nodeNameOf(wait);
     const empty = wait?.kind === 'doubt' && isEmptyHappened(value) ? '; what it gave is recorded as empty' : '';
-    screen.print(`answered ${printable(name)}: ${formatInline(value)}${empty}`);
+    screen.print(`answered ${printable(name)}: ${formatInline(value)}${empty}${asOwner(app, wait, person)}`);
   };
   const several = await readSeveral(app, run, words);
   if (several !== undefined) {
@@ -92,6 +94,13 @@ async function giveAnswers(
   report(waitId, output.wait, output.value);
   if (isJson && !resume) printJson({ runId, waitId, node: output.wait?.node, value: output.value });
   return goOnWith(session, runId, resume);
+}
+
+/** Says so where an answer counts though its question is for others: the owner of the store gave it. */
+function asOwner({ acting }: App, wait: OpenQuestion | undefined, person: string | undefined): string {
+  if (acting?.as !== 'owner' || wait?.for === undefined) return '';
+  const named = person === undefined ? '' : `, in the name of ${printable(person)}`;
+  return `; as the owner of this store${named}: it is for ${printable(assigneesOf(wait))}`;
 }
 
 function goOnWith(session: Session, runId: string, resume: boolean): string {

@@ -2,10 +2,12 @@
 import { resolve } from 'node:path';
 import { restore } from '../../app/backup/restore.ts';
 import { choosePlaces } from '../../app/open-store/open-reading.ts';
-import type { StorePlace } from '../../app/open-store/store-url.ts';
+import { requireBackups } from '../../app/open-store/store-kinds.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
-import { type Command, reportFailure, type Session } from '../session.ts';
+import type { Command } from '../command.ts';
+import { reportFailure } from '../report-failure.ts';
+import type { Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { backUp, type BackupReport } from '../../app/backup/back-up.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
@@ -24,13 +26,6 @@ const restoreFields: FieldsOf<RestoreArguments> = {
   trust: { type: 'flag', description: 'the backup is your own: its runs go on with what they were started with' },
 };
 
-/** What is copied with the server's own tools is not copied here. @throws CONFIG_INVALID */
-function refuseServer(place: StorePlace, how: Readonly<Record<'postgres' | 'redis', string>>): void {
-  if (!('url' in place)) return;
-  const name = place.kind === 'redis' ? 'Redis' : 'Postgres';
-  throw new CairnError('CONFIG_INVALID', { path: 'store', reason: `a ${name} store ${how[place.kind]}` });
-}
-
 export const restoreCommand: Command<RestoreArguments> = {
   name: 'restore',
   summary: 'bring a backup back as a store, its open runs held',
@@ -46,8 +41,8 @@ export const restoreCommand: Command<RestoreArguments> = {
   async execute(session, { file, replace = false, trust = false }) {
     const { place, blobsUrl } = await choosePlaces(session);
     const ofBlobs = blobsUrl === undefined ? {} : { blobs: blobsUrl };
-    refuseServer(place, { postgres: 'is restored with pg_restore', redis: 'is restored from the files of its server' });
-    const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
+    const { kind, path } = requireBackups(place, 'restore');
+    const store = `${kind}:${path}`;
     const report = await restore(resolve(session.cwd, file), store, { replace, trust, ...ofBlobs });
     if (session.isJson) session.printJson(report);
     else {
@@ -149,8 +144,8 @@ export const backupCommand: Command<BackupArguments> = {
     const everyMs = every === undefined ? undefined : readInterval(every);
     const { place, blobsUrl } = await choosePlaces(session);
     const ofBlobs = blobsUrl === undefined ? {} : { blobs: blobsUrl };
-    refuseServer(place, { postgres: 'is backed up with pg_dump', redis: 'is backed up as its server is' });
-    const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
+    const { kind, path } = requireBackups(place, 'backUp');
+    const store = `${kind}:${path}`;
     const make = async (): Promise<void> =>
       print(
         session,

@@ -6,12 +6,12 @@ import {
   type ConvertWorkflowInput,
   type ConvertWorkflowOutput,
 } from '../../operations/workflows/convert-workflow.ts';
-import { withoutStore, type Command, ofOperation } from '../session.ts';
+import { withoutStore } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
 import { withApp } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../../operations/format/terminal.ts';
-import { isModule } from '../text/terminal-text.ts';
-import { readTextFile } from '../files.ts';
+import { isModule, readTextFile } from '../files.ts';
 
 interface ConvertArguments extends Pick<ConvertWorkflowInput, 'to' | 'strict' | 'export'> {
   readonly file: string;

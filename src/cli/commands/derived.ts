@@ -8,8 +8,9 @@ import { printable } from '../../operations/format/terminal.ts';
 import { formatTime } from '../../operations/format/time.ts';
 import { withApp } from '../live/follow.ts';
 import { optionNameOf } from '../parse.ts';
-import { ofOperation, printNext, type Command, type Session } from '../session.ts';
-import { formatTable } from '../text/terminal-text.ts';
+import { ofOperation, printNext, type Command } from '../command.ts';
+import type { Session } from '../session.ts';
+import { formatTable } from '../text/text-table.ts';
 import { formatInline } from '../text/value.ts';
 import { pad } from '../text/width.ts';
 

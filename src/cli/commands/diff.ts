@@ -8,7 +8,8 @@ import {
   type DiffCheckpointsOutput,
 } from '../../operations/checkpoints/diff-checkpoints.ts';
 import { formatPath } from '../../operations/contract/state-path.ts';
-import { type Command, type Session, ofOperation } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
+import type { Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { formatInline } from '../text/value.ts';
 

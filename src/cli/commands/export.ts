@@ -4,7 +4,8 @@ import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportContext, type ExportRunInput } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
-import { type Command, type Session, ofOperation } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
+import type { Session } from '../session.ts';
 import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { createSystemIds } from '../../app/process/process-ids.ts';
@@ -17,17 +18,23 @@ interface ExportArguments extends ExportRunInput {
   readonly files?: string;
 }
 
-const { checkpoint, move, masked } = exportRun.input;
+const { checkpoint, move, masked, fixture, mask } = exportRun.input;
 const fields: FieldsOf<ExportArguments> = {
   checkpoint,
   file: { type: 'text', description: 'where to; - is standard output', isPositional: true },
   files: { type: 'text', description: 'a new folder, in place of FILE: the run as files, to be read' },
   move,
   masked,
+  fixture,
+  mask,
 };
 
 const unmaskedNote = 'Nothing in it is masked: only you may read the file. For others to read: --masked';
+const fixtureNote = 'What looks like a secret is masked: look through it before others read it.';
 const maskedNote = 'For reading only: values under names of secrets are masked, and it cannot be imported.';
+
+const noteOf = (isFixture: boolean, isMasked: boolean): string =>
+  isFixture ? fixtureNote : isMasked ? maskedNote : unmaskedNote;
 
 /** A store with its histories. */
 type Place = Omit<ExportContext, 'write'>;
@@ -86,7 +93,7 @@ export const exportCommand: Command<ExportArguments> = {
         if (session.isJson) session.printJson({ runId, seq, isMoved, isMasked, file });
         else {
           session.screen.print(`${isMoved ? 'moved' : 'exported'} ${printable(runId)}@${seq} to ${printable(file)}`);
-          session.screen.note(session.screen.paint('dim', isMasked ? maskedNote : unmaskedNote));
+          session.screen.note(session.screen.paint('dim', noteOf(input.fixture === true, isMasked)));
         }
       } catch (error) {
         own.abandon();

@@ -2,9 +2,10 @@
 import { perform } from '../../operations/contract/perform.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { graphRuns, type GraphRunsInput, type GraphRunsOutput } from '../../operations/runs/graph-runs.ts';
-import { type Command, type Session, ofOperation } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
+import type { Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
-import { toneOf } from '../text/terminal-text.ts';
+import { toneOf } from '../text/tone.ts';
 import { graphLines, type GraphLine } from '../text/run-graph-text.ts';
 import { formatAge } from '../../operations/format/time.ts';
 import { formatInline } from '../text/value.ts';

@@ -6,7 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { importRun, type ImportAs } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { fileFault } from '../files.ts';
-import { type Command, ofOperation } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../../operations/format/terminal.ts';
 

@@ -3,11 +3,11 @@ import { errorTable } from '../../errors.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
-import { withoutStore, type Command, ofOperation } from '../session.ts';
+import { withoutStore } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
 import { withApp } from '../live/follow.ts';
-import { writeOwnFile, readTextFile } from '../files.ts';
+import { writeOwnFile, readTextFile, isModule } from '../files.ts';
 import { printable } from '../../operations/format/terminal.ts';
-import { isModule } from '../text/terminal-text.ts';
 
 interface FileArguments {
   readonly file: string;

@@ -13,9 +13,11 @@ import {
 import { CairnError } from '../../errors.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { describeChange } from '../text/change-text.ts';
-import { type Command, type Session, ofOperation } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
+import type { Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
-import { toneOf, formatTable } from '../text/terminal-text.ts';
+import { toneOf } from '../text/tone.ts';
+import { formatTable } from '../text/text-table.ts';
 import { formatAge } from '../../operations/format/time.ts';
 
 const columns = [

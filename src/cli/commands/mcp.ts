@@ -1,9 +1,11 @@
 /** `cairn mcp` */
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
-import { allowField, workflowsField, type Command } from '../session.ts';
+import { allowField, healthPortField, workflowsField, type Command } from '../command.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { parseAddress } from '../parse.ts';
+import { logLevelField, openLog } from '../logs.ts';
+import type { LogThreshold } from '../../app/log/line-log.ts';
 
 interface McpArguments {
   readonly workflows?: readonly string[];
@@ -12,6 +14,8 @@ interface McpArguments {
   readonly tokenEnv?: string;
   readonly allowOrigin?: readonly string[];
   readonly noForms?: boolean;
+  readonly healthPort?: string;
+  readonly logLevel?: LogThreshold;
   readonly answers?: 'anyone' | 'person';
 }
 
@@ -34,6 +38,8 @@ const fields: FieldsOf<McpArguments> = {
       'who may answer: person, people alone; anyone, clients too, even what permits a tool call; default: clients answer what workflows ask, people the rest',
     choices: ['anyone', 'person'],
   },
+  healthPort: healthPortField,
+  logLevel: logLevelField,
   noForms: { type: 'flag', description: 'put no questions to the person behind the client' },
 };
 
@@ -58,7 +64,7 @@ export const mcpCommand: Command<McpArguments> = {
   ],
   runsConfig: true,
   ownsOutput: true,
-  async execute(session, { workflows, allow, http, tokenEnv, allowOrigin, noForms, answers }) {
+  async execute(session, { workflows, allow, http, tokenEnv, allowOrigin, noForms, answers, healthPort, logLevel }) {
     const token = readToken(tokenEnv);
     if (token !== undefined && http === undefined)
       throw new CairnError('USAGE_INVALID', { reason: '--token-env is for --http', hint: 'Give --http PORT too.' });
@@ -78,8 +84,10 @@ export const mcpCommand: Command<McpArguments> = {
       workflows,
       allow,
       cleanUpEvery: 'configured',
+      log: openLog(session, 2, logLevel),
       canAskClient: noForms !== true,
       ...(answers !== undefined && { answers }),
+      ...(healthPort !== undefined && { health: parseAddress(healthPort, '--health-port') }),
       ...(address !== undefined && {
         http: { ...address, ...(token !== undefined && { token }), ...(allowOrigin && { origins: allowOrigin }) },
       }),

@@ -1,12 +1,15 @@
 /** `cairn preview` */
 import { perform } from '../../operations/contract/perform.ts';
 import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/preview-run.ts';
-import { type Command, type Session, ofOperation } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
+import type { Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { countOf, formatAmounts, formatCosts } from '../../operations/format/amounts.ts';
 import { earlierText } from '../../operations/format/earlier-point.ts';
 import { printable } from '../../operations/format/terminal.ts';
-import { type Tone, formatTable } from '../text/terminal-text.ts';
+import type { Tone } from '../text/tone.ts';
+import { findingText, sameSourceText } from '../text/finding-text.ts';
+import { formatTable } from '../text/text-table.ts';
 import { wrap } from '../text/width.ts';
 
 const columns = [
@@ -22,12 +25,17 @@ const tones: Readonly<Record<string, Tone>> = {
   replayed: 'good',
   reused: 'good',
   'runs again': 'warn',
+  refused: 'warn',
   runs: 'strong',
   asks: 'warn',
   'in doubt': 'bad',
   fails: 'bad',
   unknown: 'dim',
 };
+
+function nodeText({ node, inCode }: PreviewRunOutput['rows'][number]): string {
+  return inCode === undefined ? node.join('/') : `${inCode} (recorded as ${node.join('/')})`;
+}
 
 function becauseOf({ prediction, because, isQueued, callsOnRecord }: PreviewRunOutput['rows'][number]): string {
   if (because === undefined)
@@ -37,7 +45,10 @@ function becauseOf({ prediction, because, isQueued, callsOnRecord }: PreviewRunO
   return prediction === 'replayed' || prediction === 'reused' ? `recorded at ${because}` : because;
 }
 
-function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier, etag }: PreviewRunOutput): void {
+function printPreview(
+  { screen }: Session,
+  { rows, runId, seq, cost, earlier, etag, findings = [], sameSource = [] }: PreviewRunOutput,
+): void {
   if (earlier !== undefined)
     screen.note(...wrap(printable(`From ${runId}@${seq}, ${earlierText(earlier)}`), screen.rowWidth));
   if (rows.length === 0) {
@@ -45,7 +56,7 @@ function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier, et
     return;
   }
   const cells = rows.map((row) => [
-    printable(row.node.join('/')),
+    printable(nodeText(row)),
     String(row.visit),
     row.effect,
     { text: row.prediction, tone: tones[row.prediction] ?? 'plain' },
@@ -56,6 +67,9 @@ function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier, et
   const visibleColumns = hasCosts ? [...columns, { title: 'COST BEFORE', canShrink: true }] : columns;
   screen.print(formatTable(visibleColumns, cells, screen));
   if (hasCosts) screen.print('', `again: ${formatAmounts(cost.again)}; saved: ${formatAmounts(cost.saved)}`);
+  const lines = findings.map((finding) => `${finding.kind}: ${findingText(finding)}`);
+  if (lines.length > 0) screen.print('', ...lines.flatMap((line) => wrap(printable(line), screen.rowWidth)));
+  if (sameSource.length > 0) screen.note('', ...wrap(printable(sameSourceText(sameSource)), screen.rowWidth));
   screen.note('', `Do it only if it is still so: --expect ${etag}`);
 }
 

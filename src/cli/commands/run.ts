@@ -3,18 +3,12 @@ import type { DryRun } from '../../app/simulate/dry-run.ts';
 import type { SimulationReport } from '../../app/simulate/simulate-pipeline.ts';
 import { withApp, follow } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
-import {
-  type Session,
-  workflowsField,
-  type Command,
-  formatViolation,
-  splitPassword,
-  storeOptions,
-  withoutStore,
-  ofOperation,
-} from '../session.ts';
+import { splitPassword } from '../../app/open-store/store-url.ts';
+import { type Session, storeOptions, withoutStore } from '../session.ts';
+import { workflowsField, type Command, ofOperation } from '../command.ts';
+import { formatViolation } from '../report-failure.ts';
 import { printable } from '../../operations/format/terminal.ts';
-import type { Tone } from '../text/terminal-text.ts';
+import type { Tone } from '../text/tone.ts';
 import { wrap } from '../text/width.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { spawn } from 'node:child_process';
@@ -29,11 +23,7 @@ import { readInput, withTypedTexts } from '../files.ts';
 // `cairn run --dry-run`: the ways through a pipeline, as scenarios take them or as they are found.
 
 /** No store is opened: nothing of a dry run is recorded. */
-export function dryRunPipeline(
-  session: Session,
-  run: DryRun,
-  workflows: readonly string[] | undefined,
-): Promise<number> {
+function dryRunPipeline(session: Session, run: DryRun, workflows: readonly string[] | undefined): Promise<number> {
   return withApp(
     withoutStore(session),
     async (app) => {

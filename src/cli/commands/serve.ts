@@ -6,8 +6,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import type { Server } from '../../http/serve.ts';
-import { allowField, noteGrants, workflowsField, type Command, type Session, reportFailure } from '../session.ts';
+import { allowField, healthPortField, workflowsField, type Command } from '../command.ts';
+import type { Session } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
+import { logLevelField, openLog } from '../logs.ts';
+import { logFault, type LogThreshold } from '../../app/log/line-log.ts';
 import { parseAddress } from '../parse.ts';
 
 interface ServeArguments {
@@ -17,6 +20,8 @@ interface ServeArguments {
   readonly tokenFile?: string;
   readonly allowOrigin?: readonly string[];
   readonly allowHost?: readonly string[];
+  readonly healthPort?: string;
+  readonly logLevel?: LogThreshold;
   readonly modules?: readonly string[];
   readonly workflows?: readonly string[];
   readonly allow?: readonly string[];
@@ -33,6 +38,8 @@ const fields: FieldsOf<ServeArguments> = {
   },
   allowOrigin: { type: 'texts', description: "origins of web pages that may call, besides the server's own" },
   allowHost: { type: 'texts', description: 'further names by which the server is called, for example behind a proxy' },
+  healthPort: healthPortField,
+  logLevel: logLevelField,
   modules: { type: 'texts', description: 'modules whose graphs it knows, for runs that a program started' },
   workflows: workflowsField,
   allow: allowField,
@@ -45,7 +52,9 @@ async function serve(
   started: (server: Server) => () => void,
 ): Promise<number> {
   const { http, noWorker, allowOrigin, allowHost, readOnly, tokenFile, modules, workflows, allow, port } = input;
-  const { screen, isJson, cwd, storeUrl, blobsUrl, trustsStore, configFile } = session;
+  const { healthPort, logLevel } = input;
+  const { cwd, storeUrl, blobsUrl, trustsStore, configFile } = session;
+  const log = openLog(session, 2, logLevel);
   const address = http === undefined ? { ...(port !== undefined && { port }) } : parseAddress(http);
   // Loaded only here: no other command needs the server.
   const { startServer } = await import('../../http/serve.ts');
@@ -62,11 +71,13 @@ async function serve(
     ...(allowOrigin !== undefined && { origins: allowOrigin }),
     ...(allowHost !== undefined && { hosts: allowHost }),
     ...(modules !== undefined && { modules }),
+    ...(healthPort !== undefined && { health: parseAddress(healthPort, '--health-port') }),
     readOnly: readOnly === true,
     worker: noWorker !== true,
-    onError: (error) => void reportFailure(error, screen, isJson),
+    log,
+    onError: (error) => logFault(log, 'fault', error),
   });
-  noteGrants(session, server.grantsNote);
+  if (server.grantsNote !== undefined) log.info({ event: 'grants' }, server.grantsNote);
   const interrupt = listenForInterrupt();
   const end = started(server);
   try {
@@ -94,12 +105,19 @@ export const serveCommand: Command<ServeArguments> = {
     },
   ],
   execute: (session, input) =>
-    serve(session, input, ({ url, token, storeName, hasPages }) => {
+    serve(session, input, ({ url, healthUrl, token, storeName, hasPages }) => {
       const { screen, isJson } = session;
-      if (isJson) session.printJson({ url, ...(token !== undefined && { token }), store: storeName });
+      if (isJson)
+        session.printJson({
+          url,
+          ...(healthUrl !== undefined && { healthUrl }),
+          ...(token !== undefined && { token }),
+          store: storeName,
+        });
       else {
         screen.print(`Serving ${storeName} at ${url}`);
         if (token !== undefined) screen.print(`Token: ${token}`);
+        if (healthUrl !== undefined) screen.note(`Probes and metrics are answered at ${healthUrl}`);
         if (hasPages) screen.note('Open it in a browser, and sign in with the token. cairn studio does both.');
         screen.note('Ctrl-C or SIGTERM: finish and stop.');
       }
@@ -107,9 +125,15 @@ export const serveCommand: Command<ServeArguments> = {
     }),
 };
 
-const { tokenFile: _tokenFile, allowOrigin: _allowOrigin, allowHost: _allowHost, ...studioFields } = fields;
+const {
+  tokenFile: _tokenFile,
+  allowOrigin: _allowOrigin,
+  allowHost: _allowHost,
+  healthPort: _healthPort,
+  ...studioFields
+} = fields;
 
-export const studioCommand: Command<Omit<ServeArguments, 'tokenFile' | 'allowOrigin' | 'allowHost'>> = {
+export const studioCommand: Command<Omit<ServeArguments, 'tokenFile' | 'allowOrigin' | 'allowHost' | 'healthPort'>> = {
   name: 'studio',
   summary: 'open the studio: see runs in a browser, answer them, fork them',
   fields: {

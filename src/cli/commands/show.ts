@@ -2,7 +2,8 @@
 import { perform } from '../../operations/contract/perform.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { readState, type ReadStateInput } from '../../operations/checkpoints/read-state.ts';
-import { type Command, type Session, ofOperation } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
+import type { Session } from '../session.ts';
 import { formatBlock } from '../text/value.ts';
 import {
   showCheckpoint,
@@ -11,9 +12,11 @@ import {
 } from '../../operations/checkpoints/show-checkpoint.ts';
 import { errorLines } from '../../operations/format/failure-words.ts';
 import { describeWorker } from '../../app/process/process-ids.ts';
+import { awaitedWords } from '../text/awaited-text.ts';
 import { describePart } from '../text/change-text.ts';
 import { printable, printableLines } from '../../operations/format/terminal.ts';
-import { toneOf, formatPairs, formatTable } from '../text/terminal-text.ts';
+import { toneOf } from '../text/tone.ts';
+import { formatPairs, formatTable } from '../text/text-table.ts';
 import { formatRecorded, formatValue } from '../text/recorded-text.ts';
 import { deathWords, formatCosts } from '../../operations/format/amounts.ts';
 import { formatTime } from '../../operations/format/time.ts';
@@ -81,24 +84,18 @@ function toCells(node: Node, details: ShowCheckpointOutput): Parameters<typeof f
   ];
 }
 
-/** Of what the run waits to hear, from whom, and until when. */
-function awaitedWords({ node, step, owner, until }: NonNullable<ShowCheckpointOutput['awaits']>[number]): string {
-  const place = printable([...node, ...(step === undefined ? [] : [step])].join('/'));
-  return `word of ${place} from ${printable(describeWorker(owner))}, which began it and has lost the run; at the latest until ${formatTime(until)}`;
-}
-
 /** All that is recorded of the error in a part of a change. */
 function stackLines({ error }: ShowCheckpointOutput['change'][number], cwd: string): readonly string[] {
   if (error === undefined) return [];
   const { stack, causes, ...about } = error;
-  const told = {
+  const failure = {
     ...about,
     ...(stack?.frames && { stack: stack.frames }),
     ...(causes && {
       causes: causes.map(({ stack: of, ...cause }) => ({ ...cause, ...(of?.frames && { stack: of.frames }) })),
     }),
   };
-  return errorLines(told, { cwd, nameWorker: describeWorker }).map((line) => `  ${line}`);
+  return errorLines(failure, { cwd, nameWorker: describeWorker }).map((line) => `  ${line}`);
 }
 
 function printDetails({ screen, cwd, commandLine }: Session, details: ShowCheckpointOutput, stack: boolean): void {

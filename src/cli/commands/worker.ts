@@ -1,27 +1,29 @@
 /** `cairn worker` */
 import { resolve } from 'node:path';
-import { openApp, type App, type AppOptions } from '../../app/open-app.ts';
-import { knowModules, startWorker, type Worker } from '../../app/worker.ts';
+import { openHealth, type ProbePort } from '../../app/health.ts';
+import { openApp, type App } from '../../app/open-app.ts';
+import { knowModules, startWorker, versionings, type Versioning, type Worker } from '../../app/worker.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
-import { allowField, noteGrants, workflowsField, type Command, reportFailure, type Session } from '../session.ts';
+import { allowField, healthPortField, workflowsField, type Command } from '../command.ts';
+import type { Session } from '../session.ts';
 import { writeHealth, type Health } from '../files.ts';
+import { parseAddress } from '../parse.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
-import {
-  type failureLines,
-  failureText,
-  firstOwnFrame,
-  placeOfFailure,
-} from '../../operations/format/failure-words.ts';
-import { printable } from '../../operations/format/terminal.ts';
+import { logLevelField, openLog } from '../logs.ts';
+import { logFault, type Log, type LogThreshold } from '../../app/log/line-log.ts';
+import { createMetrics } from '../../app/metrics/metrics.ts';
 
 interface WorkerArguments {
   readonly concurrency?: number;
   readonly graphs?: readonly string[];
   readonly queues?: readonly string[];
+  readonly versioning?: Versioning;
   readonly modules?: readonly string[];
   readonly grace?: number;
   readonly healthFile?: string;
+  readonly healthPort?: string;
+  readonly logLevel?: LogThreshold;
   readonly workflows?: readonly string[];
   readonly allow?: readonly string[];
 }
@@ -30,49 +32,34 @@ const fields: FieldsOf<WorkerArguments> = {
   concurrency: { type: 'integer', description: 'runs it advances at once; default 16' },
   graphs: { type: 'texts', description: 'only runs of these graphs or workflows' },
   queues: { type: 'texts', description: 'only runs of these queues' },
+  versioning: {
+    type: 'text',
+    choices: versionings,
+    description:
+      'runs of another version: only those that no worker has the code of (prefer), or none (pinned); default prefer',
+  },
   modules: { type: 'texts', description: 'modules whose graphs it knows, for runs that a program started' },
   grace: { type: 'integer', description: 'seconds that held runs get to come to rest when it is stopped; default 30' },
   healthFile: { type: 'text', description: 'a file that says now and then how it is: time, held runs, last error' },
+  healthPort: healthPortField,
+  logLevel: logLevelField,
   workflows: workflowsField,
   allow: allowField,
 };
 
-/** A run that has ended or paused here. */
-interface Rested {
-  readonly runId: string;
-  readonly status: string;
-  readonly failures?: readonly Failure[];
-}
-
-type Failure = Parameters<typeof failureLines>[0];
-
-/** A failure as a line of a log has it. */
-interface ShortFailure {
-  readonly node: string;
-  readonly code?: string;
-  readonly message: string;
-  /** The innermost line of the user's own code. */
-  readonly frame?: string;
-}
-
-function inWords({ node, frame, ...error }: ShortFailure): string {
-  return `  ${node}: ${failureText(error)}${frame === undefined ? '' : ` at ${frame}`}`;
-}
-
 const defaultGraceS = 30;
 const heartbeatMs = 5_000;
 
-/** Reports what the worker does: lines for people or programs, and the health file. */
-class WorkerReport {
-  readonly #session: Session;
-  readonly #healthFile: string | undefined;
+/** Says in the health file how the worker is. */
+class HealthFile {
+  readonly #path: string | undefined;
   #status: Health['status'] = 'working';
   #lastError: Health['lastError'];
   #ownedRuns: () => readonly string[] = () => [];
 
-  constructor(session: Session, healthFile: string | undefined) {
-    this.#session = session;
-    this.#healthFile = healthFile === undefined ? undefined : resolve(session.cwd, healthFile);
+  /** @param path - undefined: there is none */
+  constructor(path: string | undefined) {
+    this.#path = path;
   }
 
   attach(worker: Worker): void {
@@ -85,41 +72,18 @@ class WorkerReport {
     this.write();
   }
 
-  readonly onTaken = (runId: string): void => this.#tell('taken', runId);
-
-  readonly onRested = ({ runId, status, failures = [] }: Rested): void => {
-    const failure = status === 'failed' ? failures.at(-1) : undefined;
-    this.#tell(status, runId, failure && this.#shortFailure(failure));
-  };
-
-  /** Which node failed, why, and in which line of the user's own code. */
-  #shortFailure(failure: Failure): ShortFailure {
-    const { code, message } = failure;
-    const frame = firstOwnFrame(failure, this.#session.cwd);
-    return { node: placeOfFailure(failure), ...(code !== undefined && { code }), message, ...(frame && { frame }) };
-  }
-
-  readonly onError = (runId: string, thrown: unknown): void => {
+  readonly failed = (runId: string, thrown: unknown): void => {
     const { code, message } = CairnError.from(thrown);
     this.#lastError = { at: new Date().toISOString(), ...(runId !== '' && { runId }), code, message };
-    const { screen, isJson } = this.#session;
-    if (runId !== '' && !isJson) screen.note(`${printable(runId)}:`);
-    reportFailure(thrown, screen, isJson);
     this.write();
   };
-
-  #tell(event: string, runId: string, failure?: ShortFailure): void {
-    if (this.#session.isJson) this.#session.printJson({ event, runId, ...failure });
-    else this.#session.screen.print(`${event.padEnd(9)}  ${printable(runId)}${failure ? inWords(failure) : ''}`);
-    this.write();
-  }
 
   /** Writes the health file. @throws CONFIG_INVALID it cannot be written; whoever watches it would think that the worker is dead */
   write(): void {
-    if (this.#healthFile === undefined) return;
+    if (this.#path === undefined) return;
     try {
       const lastError = this.#lastError;
-      writeHealth(this.#healthFile, { status: this.#status, runs: this.#ownedRuns(), ...(lastError && { lastError }) });
+      writeHealth(this.#path, { status: this.#status, runs: this.#ownedRuns(), ...(lastError && { lastError }) });
     } catch (error) {
       throw new CairnError(
         'CONFIG_INVALID',
@@ -138,33 +102,49 @@ async function drain(worker: Worker, graceMs: number): Promise<void> {
   clearTimeout(timer);
 }
 
-async function work(session: Session, app: App, input: WorkerArguments, opened: AppOptions): Promise<number> {
-  const { concurrency, graphs, queues, modules, grace = defaultGraceS, healthFile } = input;
-  const report = new WorkerReport(session, healthFile);
+interface Working {
+  readonly input: WorkerArguments;
+  readonly log: Log;
+  readonly health: ProbePort | undefined;
+}
+
+async function work({ cwd }: Session, app: App, { input, log, health }: Working): Promise<number> {
+  const { concurrency, graphs, queues, versioning = app.config.versioning, grace = defaultGraceS, healthFile } = input;
+  const file = new HealthFile(healthFile === undefined ? undefined : resolve(cwd, healthFile));
   // Before the report: whoever reads it may send a signal at once.
   const interrupt = listenForInterrupt();
-  report.write();
-  const told: Parameters<typeof startWorker>[1] = {
+  file.write();
+  const options: Parameters<typeof startWorker>[1] = {
     ...(concurrency !== undefined && { concurrency }),
     ...(graphs !== undefined && { graphs }),
     ...(queues !== undefined && { queues }),
-    onTaken: report.onTaken,
-    onError: report.onError,
+    ...(versioning !== undefined && { versioning }),
+    onTaken: () => file.write(),
+    onError: file.failed,
     onRested: (result) => {
-      report.onRested(result);
-      void app.rested?.(result);
+      file.write();
+      app.rested?.(result);
     },
   };
-  const worker = startWorker(app, told, { ...opened, modules });
-  report.attach(worker);
-  const heartbeat = setInterval(() => report.write(), heartbeatMs);
+  const worker = startWorker(app, options);
+  file.attach(worker);
+  app.metrics?.addGauges(() => ({ cairn_runs_held: [{ value: worker.runs().length }] }));
+  const heartbeat = setInterval(() => file.write(), heartbeatMs);
   try {
-    if (!session.isJson) session.screen.note(`Working on ${app.store.name}. Ctrl-C or SIGTERM: finish and stop.`);
+    const { name } = app.store;
+    log.info({ event: 'working', store: name }, `Working on ${name}. Ctrl-C or SIGTERM: finish and stop.`);
+    if (health !== undefined)
+      log.info({ event: 'health', url: health.url }, `Probes and metrics are answered at ${health.url}`);
     await interrupt.requested;
-    report.turn('draining');
+    health?.stop();
+    file.turn('draining');
+    log.info(
+      { event: 'draining', runs: worker.runs() },
+      `Stopping: ${worker.runs().length} runs get ${grace} s to come to rest.`,
+    );
     await drain(worker, 1000 * grace);
     await app.close();
-    report.turn('stopped');
+    file.turn('stopped');
     return 0;
   } finally {
     clearInterval(heartbeat);
@@ -188,25 +168,31 @@ export const workerCommand: Command<WorkerArguments> = {
   ],
   runsConfig: true,
   async execute(session, input) {
-    const { concurrency, workflows, allow, modules = [] } = input;
+    const { concurrency, workflows, allow, modules = [], healthPort, logLevel } = input;
     if (concurrency === 0) throw new CairnError('USAGE_INVALID', { reason: '--concurrency takes 1 or more' });
+    const log = openLog(session, 1, logLevel);
     const opened = {
       ...session,
       workflows,
       allow,
+      log,
+      ...(healthPort !== undefined && { metrics: createMetrics() }),
       // A worker looks for due runs each second, so it need not stay with a run that sleeps. Then sleeping runs use no place and do not
       // delay stopping.
       holdTimersMs: 0,
       cleanUpEvery: 'configured',
-      report: (error: unknown) => void reportFailure(error, session.screen, session.isJson),
+      report: (error: unknown) => logFault(log, 'cleanup-failed', error),
     } as const;
     const app = await openApp(opened);
+    let health: ProbePort | undefined;
     try {
-      noteGrants(session, app.grantsNote);
+      if (app.grantsNote !== undefined) log.info({ event: 'grants' }, app.grantsNote);
       await knowModules(app, session.cwd, modules);
-      return await work(session, app, input, opened);
+      if (healthPort !== undefined) health = await openHealth(app, parseAddress(healthPort, '--health-port'));
+      return await work(session, app, { input, log, health });
     } finally {
       await app.close();
+      await health?.close();
     }
   },
 };

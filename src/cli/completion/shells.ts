@@ -1,6 +1,6 @@
 /** Completion for zsh. */
 import type { Field } from '../../operations/contract/operation.ts';
-import type { Command } from '../session.ts';
+import type { Command } from '../command.ts';
 import { globalFields, optionNameOf } from '../parse.ts';
 
 // What shells can complete of a command line, taken from the declared commands and options.
@@ -41,10 +41,10 @@ export function completedCommands(commands: readonly Command[]): readonly Comple
 }
 
 /** Command that prints the runs, one per line. Shells call it to complete the name of a run. */
-export const listsRuns = 'cairn completion runs 2>/dev/null';
+const listsRuns = 'cairn completion runs 2>/dev/null';
 
 /** Names of the commands whose positional arguments are of this kind. */
-export function namesWith(commands: readonly CompletedCommand[], words: 'runs' | 'files'): readonly string[] {
+function namesWith(commands: readonly CompletedCommand[], words: 'runs' | 'files'): readonly string[] {
   return commands.filter((command) => command.words === words).map(({ name }) => name);
 }
 

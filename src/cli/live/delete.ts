@@ -7,7 +7,8 @@ import { CairnError } from '../../errors.ts';
 import type { Field, Operation } from '../../operations/contract/operation.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { loadPrompts } from '../screen.ts';
-import { type Command, type Session, ofOperation } from '../session.ts';
+import { type Command, ofOperation } from '../command.ts';
+import type { Session } from '../session.ts';
 import { withApp } from './follow.ts';
 
 const yesField: Field = { type: 'flag', description: 'do not ask; needed where nobody can be asked' };

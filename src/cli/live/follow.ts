@@ -11,12 +11,13 @@ import {
 import { failureLines } from '../../operations/format/failure-words.ts';
 import { describeWorker } from '../../app/process/process-ids.ts';
 import { printable, printableLines } from '../../operations/format/terminal.ts';
-import { toneOf } from '../text/terminal-text.ts';
+import { toneOf } from '../text/tone.ts';
 import { describeMetadata, describeReplaced, formatWait } from '../text/wait-text.ts';
 import { CairnError } from '../../errors.ts';
 import type { RunStanding, WatchedEvent } from '../../operations/contract/operation.ts';
 import { loadPrompts } from '../screen.ts';
-import { atWords, exitCodeOf, type Session, reportFailure } from '../session.ts';
+import { atWords, exitCodeOf, isDebugging, reportFailure } from '../report-failure.ts';
+import type { Session } from '../session.ts';
 import { formatCosts } from '../../operations/format/amounts.ts';
 import { formatBlock } from '../text/value.ts';
 import { perform } from '../../operations/contract/perform.ts';
@@ -118,7 +119,7 @@ async function askUntilClosed(wait: OpenQuestion, asking: Asking): Promise<boole
  *
  * @returns whether the run can go on: a question was answered, by whomever, or its time is over
  */
-export async function askQuestions(waits: readonly OpenQuestion[], asking: Asking): Promise<boolean> {
+async function askQuestions(waits: readonly OpenQuestion[], asking: Asking): Promise<boolean> {
   let canGoOn = false;
   for (const wait of waits.filter(isAnswerable)) {
     if (!(await askUntilClosed(wait, asking))) return canGoOn;
@@ -142,7 +143,7 @@ interface Moment {
 }
 
 /** What there is to say, instead of a way to go on, of a run in a store in memory. */
-export function goneWords({ screen }: Session): readonly string[] {
+function goneWords({ screen }: Session): readonly string[] {
   const words = 'The run is gone with this command: its store is in memory. To keep runs, name a file: --store PATH';
   return atWords(words, screen);
 }
@@ -156,12 +157,16 @@ function printWaits(session: Session, { runId, waits }: RunStanding, { now, isSt
   const isAsking = waits.some(isAnswerable);
   screen.print('');
   if (!isStored) return screen.print(goneWords(session));
+  if (waits.every(({ kind }) => kind === 'refused'))
+    return screen.print(
+      `That is as far as it goes without acting. What it did: ${screen.paint('good', commandLine('log', runId))}`,
+    );
   screen.print(
     `${isAsking ? 'Then go on' : 'Go on when it is time'}: ${screen.paint('good', commandLine('resume', runId))}`,
   );
 }
 
-/** Frames of each error that are shown after a run. `cairn show --stack` has all. */
+/** Frames of each error that are shown after a run. `cairn show --stack` has all, and so has CAIRN_DEBUG=1. */
 const framesShown = 3;
 /** Failures that are shown after a run: those that came last, since what failed for good is among them. */
 const failuresShown = 5;
@@ -170,12 +175,13 @@ const failuresShown = 5;
 function tellFailures({ screen, cwd }: Session, failures: NonNullable<RunStanding['failures']>, said = ''): void {
   const telling = failures.filter(({ stack, causes, again }) => (stack ?? causes ?? again) !== undefined);
   for (const failure of telling.slice(-failuresShown)) {
-    const [first = '', ...more] = failureLines(failure, { cwd, framesMax: framesShown, nameWorker: describeWorker });
+    const form = { cwd, nameWorker: describeWorker, ...(!isDebugging() && { framesMax: framesShown }) };
+    const [first = '', ...more] = failureLines(failure, form);
     const isSaid = failure.attempt === 1 && failure.step === undefined && said.includes(failure.message);
     screen.note(...(isSaid ? [] : atWords(first, screen)), ...more.map((line) => screen.paint('dim', line)));
   }
-  const left = telling.length - failuresShown;
-  if (left > 0) screen.note(screen.paint('dim', `and ${left} more: --json has them`));
+  const more = telling.length - failuresShown;
+  if (more > 0) screen.note(screen.paint('dim', `and ${more} more: --json has them`));
 }
 
 function printFailure(
@@ -260,7 +266,7 @@ export function printStanding(session: Session, standing: RunStanding, moment: M
 /**
  * Workflow folders and permissions for a command, and whether it may create the store; commands that start no runs need an existing store.
  */
-export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow' | 'makesStore' | 'readsConfig'>;
+export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow' | 'makesStore' | 'readOnly' | 'readsConfig'>;
 
 export interface FollowOptions extends FolderOptions {
   /** Id of the run, if it is recorded already. */
@@ -280,7 +286,7 @@ export async function withApp(
   act: (app: App) => Promise<number>,
   options: FolderOptions = {},
 ): Promise<number> {
-  const app = await openApp({ ...session, makesStore: false, ...options, report: reportTo(session) });
+  const app = await openApp({ ...session, door: 'cli', makesStore: false, ...options, report: reportTo(session) });
   const { skippedCode } = app.config;
   if (skippedCode !== undefined)
     session.screen.note(
@@ -345,7 +351,9 @@ async function askAndResume(
     standing.waits.some(isAnswerable)
   ) {
     const { runId } = standing;
-    const canGoOn = await askQuestions(standing.waits, {
+    // Who is at this terminal has no name, which four eyes need: `cairn answer --by` gives one.
+    const questions = standing.waits.filter(({ fourEyes }) => fourEyes === undefined);
+    const canGoOn = await askQuestions(questions, {
       answer: async ({ waitId }, value) =>
         void (await perform(answerWait, app, { run: runId, wait: waitId, value, by: 'person' })),
       refused: (error) => {
@@ -383,6 +391,7 @@ export async function follow(
   const following = new Following(session, run);
   const app = await openApp({
     ...session,
+    door: 'cli',
     makesStore: false,
     ...options,
     // Who can be asked here is asked at once, though the question has a deadline.

@@ -4,7 +4,7 @@ import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { WatchedEvent } from '../../operations/contract/operation.ts';
 import { formatRow, openLiveView, Progress } from './live-view.ts';
 import type { Screen } from '../screen.ts';
-import { plain } from '../text/terminal-text.ts';
+import { plain } from '../text/tone.ts';
 import { widthOf } from '../text/width.ts';
 
 const character = fc.constantFrom(

@@ -5,14 +5,21 @@ import type { WatchedEvent } from '../../operations/contract/operation.ts';
 import { purposeOf } from '../text/wait-text.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../../operations/format/terminal.ts';
-import { toneOf, type Tone } from '../text/terminal-text.ts';
+import { toneOf, type Tone } from '../text/tone.ts';
 import { formatDuration } from '../../operations/format/time.ts';
 import { fit, pad, widthOf } from '../text/width.ts';
 
 // What a run is doing, derived from its events: one row for each node.
 
 export type RowState =
-  'running' | 'waiting' | 'retrying' | 'completed' | 'failed' | 'skipped' | 'cancelled' | 'replayed';
+  | 'running'
+  | 'waiting'
+  | 'retrying'
+  | 'completed'
+  | 'failed'
+  | 'skipped'
+  | 'cancelled'
+  | 'replayed';
 
 export interface ProgressRow {
   /** Node path joined with `/`. */

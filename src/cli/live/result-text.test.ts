@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { CairnError } from '../../errors.ts';
 import type { RunStanding } from '../../operations/contract/operation.ts';
 import type { Session } from '../session.ts';
-import { plain } from '../text/terminal-text.ts';
+import { plain } from '../text/tone.ts';
 import { printStanding } from './follow.ts';
 
 const words = 'the command exited with 2: it cannot find the module that nine other files of the application ask for';

@@ -4,7 +4,7 @@ import { describeWorker } from '../../app/process/process-ids.ts';
 import { formatCosts } from '../../operations/format/amounts.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { shortStepName } from '../../operations/format/step-name.ts';
-import { branchWords, repeatWords } from '../../operations/format/story-words.ts';
+import { agentChangeIn, branchWords, repeatWords } from '../../operations/format/story-words.ts';
 import { formatSize } from '../../operations/format/size.ts';
 import { formatDuration } from '../../operations/format/time.ts';
 import { formatInline } from './value.ts';
@@ -43,16 +43,25 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   step: ({ status }) => (status === undefined || status === 'done' ? 'step done' : `step ${status}`),
   wait: () => 'waits',
   signal: () => 'keeps a signal that came early',
+  remind: () => 'reminded of',
+  escalate: ({ detail }) =>
+    `given to ${(detail as { readonly to?: readonly string[] } | undefined)?.to?.join(', ') ?? 'others'} too`,
   answer: ({ by }) => (by === undefined ? 'answered' : `answered by ${by}`),
-  changed: () => 'waits for something else; what it waited for is closed, and an answer to it is not used',
+  changed: ({ node, by, detail }) =>
+    node === undefined
+      ? `${by ?? 'a person'} answered a question that was closed as changed: ${fit(formatInline((detail as { readonly answer?: unknown } | undefined)?.answer), eventWidth)}`
+      : 'waits for something else; what it waited for is closed, and an answer to it is not used',
   save: () => 'saved its state',
-  event: ({ name, detail }) => `told ${name ?? 'an event'}: ${fit(formatInline(detail), eventWidth)}`,
+  event: ({ name, detail }) =>
+    agentChangeIn(name, detail) ?? `told ${name ?? 'an event'}: ${fit(formatInline(detail), eventWidth)}`,
+  fail: () => 'fails; what follows that is next',
   retire: () => 'retired its earlier calls',
   append: ({ list }) => `appended to ${list ?? 'a list'}`,
   replay: ({ from }) => (from === undefined ? 'replayed' : `replayed from ${from.runId}@${from.seq}`),
   fork: ({ from, detail }) =>
     `${from === undefined ? 'forked' : `forked from ${from.runId}@${from.seq}`}${branchIn(detail)}`,
-  resume: ({ detail }) => `resumed${branchIn(detail)}${clockIn(detail)}`,
+  resume: ({ detail, anyVersion }) =>
+    `resumed${branchIn(detail)}${clockIn(detail)}${anyVersion === true ? '; any version may go on with it' : ''}`,
   pause: () => 'paused',
   cancel: ({ by, detail }) => `cancelled${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}`,
   end: ({ status, by, detail }) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ListedRun } from '../../operations/runs/list-runs.ts';
-import { underParents } from '../commands/listings.ts';
+import { underParents } from '../commands/ls.ts';
 
 const run = (runId: string, parent?: string): ListedRun => ({
   runId,

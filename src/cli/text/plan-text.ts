@@ -1,12 +1,13 @@
 /** How a workflow is shown before it runs. */
 import type { WorkflowDescription } from '../../operations/contract/workflows.ts';
-import { formatViolation } from '../session.ts';
+import { formatViolation } from '../report-failure.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { formatInline } from './value.ts';
 import { pad, widthOf, wrap } from './width.ts';
 
 type Block = WorkflowDescription['blocks'][number];
+type Tool = NonNullable<Block['tools']>[number];
 type Input = WorkflowDescription['inputs'][number];
 type Face = Pick<Screen, 'width' | 'paint'>;
 
@@ -28,6 +29,21 @@ function describeAttempts({ attempts, effect, isIdempotent }: Block): string | u
   return `up to ${attempts} attempts${isUnsafe ? when : ''}`;
 }
 
+/** What a block does: its effect class, and what happens inside where that is more. */
+function effectWords({ asks, effect, isDeclared, inside }: Block): string {
+  const own = asks ? 'asks a person' : `${effect}${isDeclared === false ? ' (not declared)' : ''}`;
+  if (inside === undefined) return own;
+  const consent =
+    inside.asks === true ? ', asks a person first' : inside.isAllowed === true ? ', allowed inside' : ' inside';
+  const within = `${inside.effect}${consent}`;
+  return !asks && inside.effect === effect ? within : `${own}; ${within}`;
+}
+
+function toolWords({ effect, asks, isAllowedInside }: Tool): string {
+  if (effect === 'human') return 'asks a person';
+  return `${effect}${asks ? ', asks a person first' : isAllowedInside === true ? ', allowed inside' : ''}`;
+}
+
 /** What there is to say of a block beside its type, a sentence each. */
 function describeBlock(block: Block): readonly string[] {
   const { description, dependsOn, condition, forEach, workflow, tools = [] } = block;
@@ -40,10 +56,7 @@ function describeBlock(block: Block): readonly string[] {
     ...(forEach === undefined ? [] : [`for each of ${printable(forEach)}`]),
     ...(attempts === undefined ? [] : [attempts]),
     ...(workflow === undefined ? [] : [`runs workflow ${printable(workflow)}`]),
-    ...tools.map(
-      ({ name, effect, asks }) =>
-        `tool ${printable(name)}, ${effect === 'human' ? 'asks a person' : `${effect}${asks ? ', asks a person first' : ''}`}`,
-    ),
+    ...tools.map((tool) => `tool ${printable(tool.name)}, ${toolWords(tool)}`),
   ];
 }
 
@@ -93,7 +106,7 @@ function formatWaves({ blocks, waves }: WorkflowDescription, face: Face): readon
     ...ids.flatMap((id) => {
       const block = byId.get(id);
       if (block === undefined) return [];
-      const kind = `${printable(block.type)}, ${block.asks ? 'asks a person' : `${block.effect}${block.isDeclared === false ? ' (not declared)' : ''}`}`;
+      const kind = `${printable(block.type)}, ${effectWords(block)}`;
       return formatNamed(printable(id), nameWidth, [kind, ...describeBlock(block)], face);
     }),
   ]);

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { printable } from '../../operations/format/terminal.ts';
-import { quote } from './terminal-text.ts';
+import { quote } from './quote.ts';
 
 test.each(['plain-1@2', 'two words', "it's", '$(id)', '~', 'new\nline', "\u001b[31m'\\ \u202e", 'tab\t\u0007é😀'])(
   'P6 a command to paste names %j, and no control character reaches the terminal',

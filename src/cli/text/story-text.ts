@@ -11,7 +11,7 @@ import {
 } from '../../operations/format/story-words.ts';
 import { formatTime } from '../../operations/format/time.ts';
 import { printable } from '../../operations/format/terminal.ts';
-import { type Paint, toneOf } from './terminal-text.ts';
+import { type Paint, toneOf } from './tone.ts';
 import { formatInline } from './value.ts';
 import { fit, wrap } from './width.ts';
 

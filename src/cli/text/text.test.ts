@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { printable } from '../../operations/format/terminal.ts';
-import { plain, formatTable } from './terminal-text.ts';
+import { plain } from './tone.ts';
+import { formatTable } from './text-table.ts';
 import { formatAge, formatDuration } from '../../operations/format/time.ts';
 import { formatBlock, formatInline, toJson } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';

@@ -1,5 +1,11 @@
 /** How an open wait is shown: what is asked, how it may be answered, and the command that does it. */
-import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
+import {
+  assigneesOf,
+  choicesOf,
+  isAnswerable,
+  nodeNameOf,
+  type OpenQuestion,
+} from '../../operations/waits/find-wait.ts';
 import type { Session } from '../session.ts';
 import { printable, printableLines } from '../../operations/format/terminal.ts';
 import { formatAge, formatTime } from '../../operations/format/time.ts';
@@ -31,7 +37,16 @@ function exampleOf(wait: OpenQuestion): string {
 
 /** The command that answers a wait, by its id: pasted twice, it answers no other question of the same node. */
 function answerCommandOf(session: Session, wait: OpenQuestion): string {
-  return session.commandLine('answer', wait.runId, wait.waitId, exampleOf(wait));
+  const named = wait.fourEyes === undefined ? [] : ['--by', 'NAME'];
+  return session.commandLine('answer', wait.runId, wait.waitId, exampleOf(wait), ...named);
+}
+
+/** Whose answers are taken, if not everybody's. */
+function describeWhose(wait: OpenQuestion): string | undefined {
+  const { for: assignees, fourEyes } = wait;
+  const whose = assignees === undefined ? [] : [`for ${printable(assigneesOf(wait))}`];
+  const eyes = fourEyes === undefined ? [] : [`not for who answered ${printable(fourEyes)} or started the run`];
+  return assignees === undefined && fourEyes === undefined ? undefined : [...whose, ...eyes].join('; ');
 }
 
 /** Tells of a question that took the place of another one. */
@@ -89,7 +104,16 @@ export function formatDue(dueAt: number, now: number): string {
   return `${formatTime(dueAt)} (${dueAt > now ? `in ${formatAge(dueAt - now)}` : 'now'})`;
 }
 
-function describeDue({ kind, dueAt, defaultAnswer }: OpenQuestion, now: number): string | undefined {
+function describeDue({ kind, dueAt, defaultAnswer, overdueAt }: OpenQuestion, now: number): string | undefined {
+  const deadline = describeDeadline({ kind, dueAt, defaultAnswer }, now);
+  if (overdueAt === undefined) return deadline;
+  return [`overdue since ${formatTime(overdueAt)}`, ...(deadline === undefined ? [] : [deadline])].join('; ');
+}
+
+function describeDeadline(
+  { kind, dueAt, defaultAnswer }: Pick<OpenQuestion, 'kind' | 'defaultAnswer'> & { readonly dueAt: number | undefined },
+  now: number,
+): string | undefined {
   if (dueAt === undefined) return undefined;
   const when = formatDue(dueAt, now);
   if (kind === 'timer' || kind === 'retry') return `until ${when}`;
@@ -104,6 +128,7 @@ export function purposeOf({ kind, name }: OpenQuestion): string {
     timer: 'a time',
     signal: `signal ${name}`,
     retry: 'its next attempt',
+    refused: 'nothing: this fork cannot act',
   };
   return purposes[kind];
 }
@@ -129,6 +154,7 @@ export function formatWait(
   const text = wait.prompt ?? (wait.kind === 'question' ? '' : `waits for ${purposeOf(wait)}`);
   const details = [
     describeReplaced(wait),
+    describeWhose(wait),
     ...describeMetadata(wait),
     describeForm(wait),
     describeDue(wait, now),

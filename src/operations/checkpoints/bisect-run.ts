@@ -2,7 +2,7 @@
 import { shown } from '../../state/secrecy/shown-text.ts';
 import { checkpointField } from '../contract/fields.ts';
 import { changePart, listOf, objectOf, text, time, described, whole } from '../contract/output-shapes.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference } from '../../history/read/references.ts';
 import { type Bisection, bisect } from '../../history/explain/bisect.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 

@@ -11,7 +11,7 @@ import {
   described,
   whole,
 } from '../contract/output-shapes.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference } from '../../history/read/references.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import { type Blame, blameValue as blame } from '../../history/explain/blame.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';

@@ -2,7 +2,7 @@
 import { checkpoint } from '../contract/output-shapes.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { readOwner } from '../../history/load/lineage.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference } from '../../history/read/references.ts';
 import type { RunResult, RunProgress } from '../../engine/api.ts';
 import { isAnswerable } from '../waits/find-wait.ts';
 import type { RoutedOperation, WorkContext } from '../contract/operation.ts';

@@ -11,7 +11,7 @@ import {
   valueDifference,
 } from '../contract/output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/log.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference } from '../../history/read/references.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface DiffCheckpointsInput {

@@ -6,7 +6,7 @@ import {
   type ListedCheckpoint,
 } from '../../history/read/list-checkpoints.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
-import { takeSome } from '../../history/read/list-runs.ts';
+import { takeSome } from '../../history/read/take-some.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export type { ListedCheckpoint } from '../../history/read/list-checkpoints.ts';

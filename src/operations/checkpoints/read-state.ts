@@ -4,8 +4,8 @@ import { anything, objectOf, text, texts, whole } from '../contract/output-shape
 import type { AgentState } from '../../agents/view/agent-state.ts';
 import type { PipelineCheckpoint } from '../../dialects/dot/view/pipeline-view.ts';
 import { CairnError } from '../../errors.ts';
-import { resolveReference, type ResolvedReference } from '../../history/read/tag-checkpoint.ts';
-import { pickPart, readStateAt } from '../../history/read/whole-checkpoint.ts';
+import { resolveReference, type ResolvedReference } from '../../history/read/references.ts';
+import { pickPart, readStateAt } from '../../history/read/state-at.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 

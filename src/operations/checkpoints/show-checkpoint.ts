@@ -1,7 +1,7 @@
 /** The operation `show`: shows everything about one checkpoint. */
 import { wholeChanges } from '../../history/read/failures.ts';
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference } from '../../history/read/references.ts';
 import { checkpointField } from '../contract/fields.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 import {

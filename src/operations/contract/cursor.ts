@@ -2,7 +2,7 @@
  * Places in lists at which a next page begins. A cursor is of one list with one filter, and refused for another, where it would skip or
  * repeat.
  */
-import { canonicalText, hashText } from '../../state/values/values.ts';
+import { canonicalText, hashText } from '../../state/values/canonical-text.ts';
 import { CairnError } from '../../errors.ts';
 import type { Field } from './operation.ts';
 

@@ -1,6 +1,7 @@
 /** What an operation is: one declaration, from which each interface (command line, MCP, HTTP) is made. */
-import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../../engine/api.ts';
+import type { Acting, CheckpointRef, Engine, RunResult, StreamEvent } from '../../engine/api.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
+import type { PlannedExperiment } from '../../experiments/experiment-data.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import type { ReadBounds } from '../../history/stored/pace.ts';
@@ -70,8 +71,16 @@ export type Fields = Readonly<Record<string, Field>>;
 /** One field for each property of an input type, so that the table and the type cannot differ. */
 export type FieldsOf<Input> = { readonly [Name in keyof Input]-?: Field };
 
+/** Who asks for an operation, as its door knows it. */
+export interface CallerContext {
+  /** Who acts, as it is recorded. Absent: the caller says so in the field of the operation, if anything does. */
+  readonly actor?: string;
+  /** By which door, in which roles, and as what. Absent: a program calls the library. */
+  readonly acting?: Omit<Acting, 'by'>;
+}
+
 /** What an operation needs if it only lists runs. */
-export type ReadContext = ReadPlace;
+export interface ReadContext extends ReadPlace, CallerContext {}
 
 /** What an operation needs if it reads states, whose large values are blobs. */
 export type HistoryContext = StatePlace;
@@ -107,7 +116,7 @@ export interface LoadedGraph {
 }
 
 /** What an operation needs if it advances runs. */
-export interface WorkContext extends WritePlace {
+export interface WorkContext extends WritePlace, CallerContext {
   /** What an operation that only reads may take: set by doors that serve many. Default: as much as it needs. */
   readonly reading?: ReadBounds;
   readonly engine: Engine;
@@ -117,6 +126,11 @@ export interface WorkContext extends WritePlace {
    * WORKFLOW_NOT_FOUND
    */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  /**
+   * All graphs of a module, that of a workflow file, or those of the workflow files in a folder.
+   * @throws as `loadGraph`, but several are no error
+   */
+  readonly loadGraphs: (file: string, exportName?: string) => Promise<readonly Graph[]>;
   /** What the text recorded with a run reaches for (commands, hosts, files, models), a line each. */
   readonly needsOf: (text: string) => Promise<readonly string[]>;
   /** Whether the configuration names this module, so that a preview may import it. */
@@ -125,14 +139,17 @@ export interface WorkContext extends WritePlace {
   readonly savedSource: (source: string) => string;
   /** Loads the workflow of a YAML file, or one by name. @throws GRAPH_PARSE, GRAPH_INVALID, WORKFLOW_NOT_FOUND */
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
+  /**
+   * Loads an experiment from a file: data, or a module, which runs code. @throws CONFIG_INVALID, USAGE_INVALID the file cannot be read;
+   * and as `loadGraph`
+   */
+  readonly loadExperiment?: (file: string) => Promise<PlannedExperiment>;
   /** The workflows in the configured directories, which are read at first use. @throws CONFIG_INVALID */
   readonly openWorkflows: () => Promise<Workflows>;
   /** Finds the graph of a run. @throws CONFIG_INVALID it is not known here; GRAPH_* */
   readonly findGraph: (run: RunRow) => Promise<Graph>;
   /** Whether the graph of a run is in this process already, so that no module is imported for it. Default: it is not known. */
   readonly isKnown?: (run: RunRow) => boolean;
-  /** Who acts, as it is recorded. Absent: the caller says so in the field of the operation, if anything does. */
-  readonly actor?: string;
   /**
    * Set if whoever acts is not the person whom questions here are for: all of them, or those that approve what a model wants to do, and effects in doubt. `command`
    * makes the command that a person types, quoted for a shell.
@@ -145,12 +162,14 @@ export interface WorkContext extends WritePlace {
   readonly stayMs?: number;
   /** Whether workers advance the runs: they are started, resumed and answered here, and advanced elsewhere. Default false. */
   readonly isDetached?: boolean;
+  /** Whether the ids that are given stand for this very request: what was recorded under one and says something else is refused. */
+  readonly isOnlyThis?: boolean;
   /** Called for each run that was posted an answer or a signal. */
   readonly posted?: (runId: string) => void;
   /** Called with each event while the operation advances a run. */
   readonly watch?: (event: WatchedEvent) => void;
   /** Called for each run that an operation advanced and that has ended or paused. Never throws. */
-  readonly rested?: (run: RunStanding) => Promise<void>;
+  readonly rested?: (run: RunStanding) => void;
 }
 
 /**

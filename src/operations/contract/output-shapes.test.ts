@@ -8,6 +8,8 @@ import { openApp, type App } from '../../app/open-app.ts';
 import { writeRunFolder } from '../../app/run-folder/run-folder.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import type { PostMortem } from '../../history/explain/story.ts';
+import type { Store } from '../../ports/store.ts';
+import { startRun } from '../../testing/store-suite/examples.ts';
 import { schemaDefect, schemaFaults } from '../../schema/json-schema.ts';
 import type { Fields } from './operation.ts';
 import { outputWords } from './output-words.ts';
@@ -77,6 +79,18 @@ async function run(name: string, input: unknown, more: object = {}): Promise<Rec
   return output as Record<string, unknown>;
 }
 
+/** Defines a limit of which two keys are in use, one with a run in line. */
+async function editedLimit(store: Store): Promise<void> {
+  const definition = { concurrency: 1, requestsPerMinute: 60, tokensPerMinute: 600, burst: 2, isPer: true };
+  const holders = [{ runId: 'i', of: 'run', count: 1 }];
+  const changes = [
+    { name: 'limit shown', version: '1', body: JSON.stringify({ definition, seen: [] }) },
+    { name: 'place shown:ann', version: '1', body: JSON.stringify({ holders }) },
+  ];
+  const claim = await startRun(store, 'in-line', { tenant: 'default', schedule: {} });
+  await store.limits?.write({ tenant: 'default', changes, park: [{ claim, line: 'shown:ann', rank: 0 }] });
+}
+
 test('D23 C2.1 every operation gives what its schema says, and shows nothing that stands under the name of a secret', async () => {
   const password = { input: { password: planted } };
   const text = 'name: small\nblocks:\n  - { id: e, type: EchoBlock, inputs: { message: hi } }\n';
@@ -98,12 +112,15 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await run('startWorkflow', { workflow: 'ask', runId: 'c', ...password });
   await run('inspectRun', { run: 'a' });
   await run('listWaits', {});
+  await run('checkRuns', {});
+  await run('readExperiments', {});
   await run('readStanding', { run: 'a' });
   await run('listRuns', {});
   await run('listCheckpoints', {});
   await run('answerWait', { run: 'a', value: 'yes', by: 'person' });
   await run('answerWaits', { run: 'c', answers: { q: 'yes' } });
   await run('resumeRun', { run: 'a' });
+  await run('auditRun', { run: 'a' });
   const { entries } = await run('readLog', { run: 'a' });
   const [{ checkpointId }] = entries as [{ checkpointId: string }];
   await run('showCheckpoint', { checkpoint: checkpointId });
@@ -141,9 +158,17 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   expect(await run('draw', { target: 'ask' })).toMatchObject({ isRun: false });
   expect(await run('draw', { target: 'a' })).toMatchObject({ isRun: true });
   await run('signalRun', { run: 'b', name: 'paid', value: { password: planted } });
+  await run('signalWithStart', { workflow: 'ask', runId: 's', name: 'paid', value: 1, ...password });
+  await run('auditRun', { run: 'b' });
+  await run('listRuns', { group: 'error' });
+  await run('changeRuns', { action: 'cancel', status: ['paused'], graph: ['none'][0], dryRun: true });
   await run('cancelRun', { run: 'b' });
   await run('schedule', { action: 'add', target: 'ask', cron: '0 2 * * *', ...password });
   expect(await run('schedule', { action: 'list' })).toMatchObject({
+    schedules: [{ input: { password: '[redacted]' } }],
+  });
+  expect(await run('listSchedules', {})).toMatchObject({ schedules: [{ input: { password: '[redacted]' } }] });
+  expect(await run('changeSchedule', { name: 'ask', action: 'pause' })).toMatchObject({
     schedules: [{ input: { password: '[redacted]' } }],
   });
   await run('schedule', { action: 'remove', target: 'ask' });
@@ -163,6 +188,17 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await run('removeRun', { run: 'i' });
   await run('storeIdentity', {});
   await run('listWorkers', { all: true });
+  await run('readStats', { sizes: true });
+  await editedLimit(app.store);
+  await run('changeDataset', { action: 'add', name: 'gold', run: ['a'], input: { password: planted }, expected: 1 });
+  await run('listDatasets', {});
+  const definition = { name: 'shown', workflow: 'ask', dataset: { runs: ['a'] }, arms: { same: {} } };
+  await run('runExperiment', { definition });
+  await run('readExperiments', { name: 'shown', with: 'shown' });
+  await run('removeExperiment', { name: 'shown' });
+  await run('listLimits', {});
+  await run('changeLimits', { action: 'set', name: 'shown', concurrency: 2 });
+  await run('changeLimits', { action: 'pause', name: 'shown' });
   // An export is the run itself.
   expect(pieces.join('')).toContain(planted);
   pieces.length = 0;

@@ -113,6 +113,9 @@ const error: JsonSchema = objectOf(
 /** Amounts by unit. */
 export const amounts: JsonSchema = { type: 'object', additionalProperties: fraction };
 
+/** Labels of a run, by name. */
+export const labelValues: JsonSchema = { type: 'object', additionalProperties: { type: 'string' } };
+
 const runStatus = oneOf('running', 'paused', 'cancelling', 'completed', 'failed', 'cancelled');
 
 const waitParts: Parts = {
@@ -130,6 +133,13 @@ const waitMore: Parts = {
   metadata: anything,
   isApproval: flag,
   audience: text,
+  for: described(texts, 'whose answers are taken: people by name, and roles such as role:finance'),
+  late: described(
+    listOf(objectOf({ at: time }, { to: described(texts, 'to whom it is given; absent: it is a reminder') })),
+    'what is to come while nobody answers',
+  ),
+  overdueAt: described(time, 'when it was first reminded of, or given to others'),
+  fourEyes: described(text, 'a question that another person must have answered; nor does who started the run answer'),
   dueAt: time,
   defaultAnswer: anything,
   openedAt: time,
@@ -180,6 +190,10 @@ export const standing: JsonSchema = objectOf(
   {
     checkpointId: text,
     repeated: texts,
+    unreceived: described(
+      listOf(objectOf({ id: text, name: text, value: anything })),
+      'signals that nothing has received, oldest first',
+    ),
     error,
     failures: described(listOf(failure), 'why nodes failed, and what failed within them'),
     forkedFrom: place,
@@ -255,6 +269,10 @@ export const workflow: JsonSchema = objectOf(
           forEach: definition,
           isDeclared: flag,
           workflow: definition,
+          inside: described(
+            definition,
+            'what it does to the world inside, where its own effect class does not say that: effect, whether a person is asked first (asks), and whether an agent in it is allowed to do it (isAllowed)',
+          ),
           tools: described(listOf(definition), 'the tools that its models may call'),
         },
       ),
@@ -303,10 +321,16 @@ export const changePart: JsonSchema = objectOf(
     budget: described(amounts, 'the budgets that it set'),
     wait: text,
     by: text,
+    door: text,
+    as: described(text, 'owner: of the store; program: no person'),
+    link: described(text, 'hash of the answer link by which it came'),
+    sender: described(objectOf({}, { by: text, door: text, as: described(text, 'as what') }), 'who sent the signal'),
+    fourEyes: described(flag, 'the question asked for the eyes of another person than who answered another one'),
     from: position,
     graphHash: text,
     version: text,
     traceparent: text,
+    anyVersion: flag,
     error: failureNote,
     worker: text,
     detail: anything,

@@ -8,7 +8,7 @@
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { boundReading, type ReadBounds } from '../../history/stored/pace.ts';
 import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/secrecy/shown-text.ts';
-import { isPlainObject } from '../../state/values/values.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
 import { CairnError } from '../../errors.ts';
 import type { Fields, FieldType, Operation, WatchedEvent } from './operation.ts';
 

@@ -14,12 +14,12 @@ export interface FailureForm {
 }
 
 /** `a/step`, as in other messages. */
-export function placeOfFailure({ node, step }: Pick<Failure, 'node' | 'step'>): string {
+function placeOfFailure({ node, step }: Pick<Failure, 'node' | 'step'>): string {
   return printable([...node, ...(step === undefined ? [] : [step])].join('/'));
 }
 
 /** `Card refused [E_CARD]`, on one line. */
-export function failureText({ message, code, name }: FailureCause): string {
+function failureText({ message, code, name }: FailureCause): string {
   const kind = code === undefined || code === 'NODE_FAILED' ? name : code;
   return `${printable(message)}${kind === undefined ? '' : ` [${printable(kind)}]`}`;
 }
@@ -57,8 +57,8 @@ export function errorLines(
 }
 
 function frameLines({ stack = [] }: FailureCause, { framesMax, cwd }: FailureForm): readonly string[] {
-  const shown = framesMax === undefined ? stack : stack.filter((frame) => !isFold(frame)).slice(0, framesMax);
-  return shown.map((frame) => (isFold(frame) ? `    ${frame}` : `    at ${shortened(frame, cwd)}`));
+  const frames = framesMax === undefined ? stack : stack.filter((frame) => !isFold(frame)).slice(0, framesMax);
+  return frames.map((frame) => (isFold(frame) ? `    ${frame}` : `    at ${shortened(frame, cwd)}`));
 }
 
 const reasons: Readonly<Record<BegunAgain['by'], string>> = {
@@ -74,8 +74,8 @@ export function againWords(
   nameWorker = (id: string): string => `worker ${id}`,
 ): string {
   const which = [...(attempt === undefined ? [] : [`attempt ${attempt}`]), ...(key === undefined ? [] : [key])];
-  const told = which.length === 0 ? '' : ` (${which.join(', ')})`;
-  return `begun again after ${worker === undefined ? 'another process' : printable(nameWorker(worker))} had begun it: ${reasons[by]}${told}`;
+  const list = which.length === 0 ? '' : ` (${which.join(', ')})`;
+  return `begun again after ${worker === undefined ? 'another process' : printable(nameWorker(worker))} had begun it: ${reasons[by]}${list}`;
 }
 
 /** A line in the place of frames of libraries. */

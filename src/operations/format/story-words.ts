@@ -3,6 +3,7 @@
  * The texts hold what runs and authors wrote as it is, so whoever shows them makes them safe for that place first.
  */
 import { commandText } from '../../errors.ts';
+import { agentChangeWords, readAgentChange } from '../../graph/contracts/agent-change.ts';
 import { isEmptyHappened } from '../../engine/validate/choices.ts';
 import { isLarge } from '../../dialects/dot/run/context/context-reader.ts';
 import type { ExplainedEdge } from '../../history/explain/explain-edges.ts';
@@ -33,7 +34,17 @@ export interface EventWords {
 /** One line about a visit. */
 export interface NoteWords {
   readonly kind:
-    'trace' | 'taken over' | 'condition' | 'retry' | 'repeat' | 'steps' | 'failed step' | 'asked' | 'open' | 'failure';
+    | 'trace'
+    | 'taken over'
+    | 'condition'
+    | 'retry'
+    | 'repeat'
+    | 'agent changed'
+    | 'steps'
+    | 'failed step'
+    | 'asked'
+    | 'open'
+    | 'failure';
   readonly text: string;
 }
 
@@ -119,6 +130,7 @@ function eventWords(event: StoryEvent, story: PostMortem): EventWords {
     resume: 'the run went on',
     pause: 'the run waits',
     cancel: 'the run was cancelled',
+    fail: 'the run fails; what follows that is next',
     end: `the run ended: ${status ?? 'completed'}`,
     fold:
       pruned?.after === undefined
@@ -149,7 +161,8 @@ function graphWords(differences: readonly Difference[]): string {
   const words = parts.map(({ what, detail }) =>
     what === 'code' ? detail : `${what} ${detail.replace(/; (.+)$/u, ' ($1)')}`,
   );
-  return `under another graph: ${words.join('; ')}`;
+  const isOtherGraph = parts.some(({ what }) => what !== 'code');
+  return `under ${isOtherGraph ? 'another graph' : 'other code'}: ${words.join('; ')}`;
 }
 
 /**
@@ -198,6 +211,12 @@ function standing({ questions, isUnfinished }: StoryVisit): string {
   return isWaiting ? 'waiting' : 'not ended';
 }
 
+/** What an event of an agent says of its change; undefined if it is another event. */
+export function agentChangeIn(name: string | undefined, detail: unknown): string | undefined {
+  const change = readAgentChange(name, detail);
+  return change && agentChangeWords(change);
+}
+
 /** Why something was begun again that may have begun before. Of what declares no effect class it is not known whether it had. */
 export function repeatWords(repeat: Parameters<typeof againWords>[0], nameWorker?: (id: string) => string): string {
   if (repeat.by !== 'default') return againWords(repeat, nameWorker);
@@ -205,7 +224,7 @@ export function repeatWords(repeat: Parameters<typeof againWords>[0], nameWorker
 }
 
 function notesOf(visit: StoryVisit): readonly NoteWords[] {
-  const { takenFrom, when, retries, repeats = [], questions } = visit;
+  const { takenFrom, when, retries, repeats = [], agentChanges = [], questions } = visit;
   const isAlone = hasOneStep(visit);
   return [
     ...(takenFrom === undefined ? [] : [{ kind: 'taken over', text: takenOver(takenFrom, visit) } as const]),
@@ -214,6 +233,7 @@ function notesOf(visit: StoryVisit): readonly NoteWords[] {
       const whose = step === undefined || isAlone ? '' : `${shortStepName(step)}: `;
       return { kind: 'retry', text: `${whose}attempt ${attempt} failed${reason(error)}, tried again` };
     }),
+    ...agentChanges.map((change): NoteWords => ({ kind: 'agent changed', text: agentChangeWords(change) })),
     ...repeats.map(({ step, ...repeat }): NoteWords => {
       const whose = step === undefined ? '' : `step ${shortStepName(step)}: `;
       return {
@@ -289,7 +309,8 @@ function questionText(
   isOpen: boolean,
   isUnfinished: boolean,
 ): string {
-  const opened = kind === 'question' || kind === 'doubt' ? 'asked' : `waited for a ${kind}`;
+  const opened =
+    kind === 'question' || kind === 'doubt' ? 'asked' : kind === 'refused' ? 'was refused' : `waited for a ${kind}`;
   const waited = closedAt === undefined ? '' : ` after ${formatDuration(closedAt.at - at)}`;
   const who = by === undefined ? '' : ` by ${by}`;
   const end =

@@ -4,6 +4,7 @@ import { CairnError } from '../../errors.ts';
 import { runField } from '../contract/fields.ts';
 import { objectOf, text } from '../contract/output-shapes.ts';
 import type { CancelOptions } from '../../engine/api.ts';
+import { doorOf } from '../contract/door.ts';
 import { findRun, findRunToChange, quotedRun } from './find-run.ts';
 import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 
@@ -44,6 +45,7 @@ export const cancelRun: RoutedOperation<CancelRunInput, CancelRunOutput, WorkCon
   async run(context, { run, reason, by, force }) {
     const { runId } = await findRunToChange(context, run);
     const options = {
+      ...doorOf(context),
       ...(reason !== undefined && { reason }),
       ...(by !== undefined && { by }),
       ...(force === true && { force }),

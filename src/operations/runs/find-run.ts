@@ -1,9 +1,9 @@
 /** Finds the run that a person or model names. */
-import { findRun as findNamed, resolveReference, type ResolvedReference } from '../../history/read/tag-checkpoint.ts';
+import { findRun as findNamed, resolveReference, type ResolvedReference } from '../../history/read/references.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { ReadContext } from '../contract/operation.ts';
 
-export { quotedRun, runName } from '../../history/read/tag-checkpoint.ts';
+export { quotedRun, runName } from '../../history/read/references.ts';
 
 type Where = Pick<ReadContext, 'store' | 'tenant'>;
 

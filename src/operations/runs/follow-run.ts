@@ -15,7 +15,7 @@ export async function followRun(context: WorkContext, handle: RunHandle, after?:
   const run = await context.store.readRun({ tenant: context.tenant, runId: result.runId });
   const outputs = run === undefined ? undefined : await outputsOf(context, run, result);
   const standing = outputs === undefined ? result : { ...result, outputs };
-  await context.rested?.(standing);
+  context.rested?.(standing);
   return standing;
 }
 

@@ -35,7 +35,7 @@ export const forkRun: RoutedOperation<ForkRunInput, ForkRunOutput, WorkContext> 
   name: 'fork_checkpoint',
   command: 'fork',
   summary: 'make a new run that goes on from a checkpoint; the original is untouched',
-  details: 'Effects that are on record are not repeated.',
+  details: 'Effects that are on record are not repeated. A fork with no effects makes no others either.',
   input: {
     ...branchFields,
     runId: { type: 'text', description: 'id of the new run' },
@@ -55,20 +55,23 @@ export const forkRun: RoutedOperation<ForkRunInput, ForkRunOutput, WorkContext> 
   async run(context, input) {
     const { from, origin, options } = await readBranch(context, input);
     const { runId, run = false, expect, ...branch } = input;
-    await refuseForkAnswers(context, {
-      run: origin,
-      checkpoint: input.checkpoint,
-      set: options.set ?? [],
-      answers: Object.keys(options.answers ?? {}),
-      graph: options.graph,
-    });
+    // What a fork gets that cannot act counts for nothing outside, so it stands for nobody's answer.
+    if (input.noEffects !== true)
+      await refuseForkAnswers(context, {
+        run: origin,
+        checkpoint: input.checkpoint,
+        set: options.set ?? [],
+        answers: Object.keys(options.answers ?? {}),
+        graph: options.graph,
+      });
     await requireSame(context, expect, { ...branch, asFork: true });
     const fork = await context.engine.fork(from, { ...options, ...(runId !== undefined && { runId }) });
     const point = await readPoint(context, origin, from, options);
     if (!run) return { fork, ...point };
     const handle = await context.engine.resume(fork.runId, {
       ...(options.graph !== undefined && { graph: options.graph }),
-      ...(context.isDetached === true && { detach: true }),
+      // No worker takes up a fork that cannot act.
+      ...(context.isDetached === true && input.noEffects !== true && { detach: true }),
     });
     return { fork, ...point, result: await followRun(context, handle, fork.seq) };
   },

@@ -12,7 +12,7 @@ import {
   time,
   whole,
 } from '../contract/output-shapes.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference } from '../../history/read/references.ts';
 import { readStructure } from '../../history/explain/structures.ts';
 import { CairnError } from '../../errors.ts';
 import { graphRuns as readGraph, type RunGraph } from '../../history/explain/run-graph.ts';

@@ -7,6 +7,7 @@ import {
   awaitedEffects,
   failure,
   flag,
+  labelValues,
   listOf,
   objectOf,
   position,
@@ -21,7 +22,8 @@ import {
 } from '../contract/output-shapes.ts';
 import type { RunProgress, RunResult } from '../../engine/api.ts';
 import { metaOf } from '../../engine/commands/find-graph.ts';
-import { readAnsweredIds, isHeld } from '../../history/access/place.ts';
+import { readAnsweredIds } from '../../history/access/read-all.ts';
+import { isHeld } from '../../history/access/claim-run.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
 import { shownStatusOf, toListedRun } from '../../history/read/list-runs.ts';
@@ -45,6 +47,8 @@ export interface InspectRunOutput {
   readonly createdAt: number;
   /** Epoch ms. */
   readonly updatedAt: number;
+  /** The labels by which it is found. Absent if it has none. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** The file that the run was started from. */
   readonly source?: string;
   readonly parent?: { readonly runId: string; readonly seq: number };
@@ -95,6 +99,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
       saved: amounts,
     },
     {
+      labels: labelValues,
       source: text,
       parent: position,
       claimedBy: text,
@@ -116,7 +121,8 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
     const { result, progress, awaits } = await readStandingAt(context, run, run.head);
     const answered = await readAnsweredIds(context.store, run);
     const { source } = metaOf(run);
-    const status = shownStatusOf(toListedRun(run, context.isWorkerDead));
+    const listed = toListedRun(run, context.isWorkerDead);
+    const status = shownStatusOf(listed);
     const outputs = await outputsOf(context, run, result);
     return {
       runId,
@@ -126,6 +132,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
       checkpointId: checkpointId(run.key, run.head),
       createdAt,
       updatedAt,
+      ...(listed.labels !== undefined && { labels: listed.labels }),
       ...(source !== undefined && { source }),
       ...(parent !== undefined && { parent }),
       ...(isHeld(run) ? { isHeld: true as const } : claim !== undefined && { claimedBy: claim.workerId }),

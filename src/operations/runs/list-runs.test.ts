@@ -6,7 +6,11 @@ import { createMemoryStore } from '../../stores/memory/index.ts';
 import { listWaits } from '../waits/list-waits.ts';
 import { listRuns } from './list-runs.ts';
 
-async function listedBy(query: Parameters<typeof listRuns.run>[1]): Promise<readonly string[]> {
+type Query = Parameters<typeof listRuns.run>[1];
+
+const listedBy = async (query: Query): Promise<readonly string[]> => (await listed(query)).map(({ runId }) => runId);
+
+async function listed(query: Query): Promise<Awaited<ReturnType<typeof listRuns.run>>['runs']> {
   const store = createMemoryStore();
   const graph = new AgentGraph({}, { id: 'orders' }).addNode('only', () => ({})).addEdge('__start__', 'only');
   const compiled = graph.compile({ store });
@@ -17,7 +21,7 @@ async function listedBy(query: Parameters<typeof listRuns.run>[1]): Promise<read
   const context = { store, tenant: 'default', isWorkerDead: () => undefined, now: () => Date.now() };
   const { runs } = await listRuns.run(context, query);
   await compiled.close();
-  return runs.map(({ runId }) => runId);
+  return runs;
 }
 
 test('S4 runs are found by labels, which a fork has from the run that it was forked from', async () => {
@@ -28,6 +32,14 @@ test('S4 runs are found by labels, which a fork has from the run that it was for
   expect(await listedBy({ until: '1h' })).toEqual([]);
   expect(await listedBy({ since: '2020-01-01', until: '2020-01-02T10:00' })).toEqual([]);
   await expect(listedBy({ since: 'yesterday' })).rejects.toThrow('since is no time');
+});
+
+test('S4 the labels of a run are told where it is listed, a fork with those of its original', async () => {
+  const labels = (await listed({ label: { plan: 'pro' } })).map((run) => run.labels);
+  expect(labels).toEqual([
+    { user: 'ann', plan: 'pro' },
+    { user: 'ann', plan: 'pro' },
+  ]);
 });
 
 test('a run is not started with labels that cannot be kept', async () => {

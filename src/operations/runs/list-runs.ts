@@ -1,15 +1,30 @@
 /** The operation `ls`: lists the runs of a store, newest first. */
-import { flag, listOf, objectOf, position, text, time, whole } from '../contract/output-shapes.ts';
+import {
+  awaitedEffects,
+  described,
+  flag,
+  labelValues,
+  listOf,
+  objectOf,
+  position,
+  text,
+  texts,
+  time,
+  whole,
+} from '../contract/output-shapes.ts';
 import {
   listRuns as walkRuns,
   pageOfRuns,
   shownStatusOf,
+  type ListQuery,
   type ListedRun as RecordedRun,
   type ShownStatus,
 } from '../../history/read/list-runs.ts';
-import { CairnError } from '../../errors.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
-import type { RoutedOperation } from '../contract/operation.ts';
+import { checkInput, maskedBySchema } from '../contract/perform.ts';
+import type { HistoryContext, ReadContext, RoutedOperation } from '../contract/operation.ts';
+import type { ErrorFilter, FailureGroup } from './failed-runs.ts';
+import { readTime } from './read-time.ts';
 
 /** A run in a list, with the status by which lists are filtered. */
 export interface ListedRun extends Omit<RecordedRun, 'status'> {
@@ -18,12 +33,17 @@ export interface ListedRun extends Omit<RecordedRun, 'status'> {
 
 const toListed = (run: RecordedRun): ListedRun => ({ ...run, status: shownStatusOf(run) });
 
-export interface ListRunsInput {
+/** Which runs are meant. */
+export interface RunFilter {
   readonly status?: readonly string[];
   readonly graph?: string;
   readonly label?: Readonly<Record<string, string>>;
   readonly since?: string;
   readonly until?: string;
+}
+
+export interface ListRunsInput extends RunFilter, ErrorFilter {
+  readonly group?: string;
   readonly limit?: number;
   readonly cursor?: string;
   readonly all?: boolean;
@@ -35,6 +55,15 @@ export interface ListRunsOutput {
   readonly hasMore: boolean;
   /** Pass it in the next query, with the same filter, to get the page after this one; absent on the last page. */
   readonly cursor?: string;
+  /** With `group`: failed runs by what they failed by, most of them first; then `runs` is empty. */
+  readonly groups?: readonly FailureGroup[];
+  /** With `group: 'status'`: how many runs have each status, among the newest 10,000; then `runs` is empty. */
+  readonly counts?: readonly StatusCount[];
+}
+
+interface StatusCount {
+  readonly status: ShownStatus;
+  readonly count: number;
 }
 
 const statuses: readonly ShownStatus[] = [
@@ -50,29 +79,33 @@ const statuses: readonly ShownStatus[] = [
   'failed',
   'cancelled',
 ];
-const ages: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, min: 60_000, s: 1_000 };
-
-/**
- * A point in time as people write it: an age before now (`3h`, `2d`, `15min`), a date or a date with a time (ISO 8601; without a zone it is
- * local time). @returns epoch ms. @throws USAGE_INVALID
- */
-function readTime(option: string, written: string, now: number): number {
-  const [, count, unit = ''] = /^(\d{1,9}) ?(d|h|m|min|s)$/.exec(written) ?? [];
-  if (count !== undefined) return now - Number(count) * (ages[unit] ?? 0);
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(written)
-    ? new Date(`${written}T00:00`).getTime()
-    : /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}/.test(written)
-      ? new Date(written.replace(' ', 'T')).getTime()
-      : Number.NaN;
-  if (Number.isNaN(at))
-    throw new CairnError('USAGE_INVALID', {
-      reason: `${option} is no time: ${JSON.stringify(written.slice(0, 60))}`,
-      hint: 'Give a date (2026-11-03), a date with a time (2026-11-03T14:05), or an age (3h, 2d).',
-    });
-  return at;
-}
-
 const defaultLimit = 20;
+/** Rows that are read at most to count them. */
+const countedMax = 10_000;
+
+const runSchema = objectOf(
+  {
+    runId: text,
+    graphId: text,
+    status: text,
+    head: whole,
+    createdAt: time,
+    updatedAt: time,
+    isStopped: flag,
+    isHeld: flag,
+    hasMessages: flag,
+  },
+  {
+    parent: position,
+    claimedBy: text,
+    deaths: whole,
+    isQueued: flag,
+    isDamaged: flag,
+    labels: labelValues,
+    waitsForCode: objectOf({ graphHash: text, since: time }, { version: text }),
+    awaits: awaitedEffects,
+  },
+);
 
 export const listRuns: RoutedOperation<ListRunsInput, ListRunsOutput> = {
   name: 'list_runs',
@@ -89,52 +122,52 @@ export const listRuns: RoutedOperation<ListRunsInput, ListRunsOutput> = {
       description: 'only runs started since: 2026-11-03, a time of day with it, or an age: 3h, 2d',
     },
     until: { type: 'time', description: 'only runs started before, in the same forms' },
+    error: { type: 'text', description: 'only failed runs with this code, without a cursor: NODE_TIMED_OUT' },
+    node: { type: 'text', description: 'only failed runs in which this node failed, without a cursor' },
+    group: {
+      type: 'text',
+      description: 'failed runs by their codes and first lines, or how many runs have each status',
+      choices: ['error', 'status'],
+    },
     ...pageFields(defaultLimit),
     all: { type: 'flag', description: 'all of them', isLocal: true },
   },
   output: 'the runs',
   outputSchema: objectOf(
     {
-      runs: listOf(
-        objectOf(
-          {
-            runId: text,
-            graphId: text,
-            status: text,
-            head: whole,
-            createdAt: time,
-            updatedAt: time,
-            isStopped: flag,
-            isHeld: flag,
-            hasMessages: flag,
-          },
-          {
-            parent: position,
-            claimedBy: text,
-            deaths: whole,
-            isQueued: flag,
-            isDamaged: flag,
-            waitsForCode: objectOf({ graphHash: text, since: time }),
-          },
-        ),
-      ),
+      runs: listOf(runSchema),
       hasMore: flag,
     },
-    { cursor: text },
+    {
+      cursor: text,
+      groups: described(
+        listOf(
+          objectOf({
+            code: text,
+            message: described(text, 'the first line'),
+            count: described(whole, 'how many'),
+            runs: described(texts, 'the newest of them'),
+          }),
+        ),
+        'failed runs by what they failed by',
+      ),
+      counts: described(
+        listOf(objectOf({ status: text, count: described(whole, 'how many') })),
+        'how many runs have each status, among the newest 10,000',
+      ),
+    },
   ),
   isReadOnly: true,
   scope: 'read',
   route: 'GET /runs',
   tool: {},
-  async run(context, { limit = defaultLimit, cursor, all = false, ...filter }) {
-    const { status, graph, label, since, until } = filter;
-    const query = {
-      ...(status !== undefined && { status: status as readonly ShownStatus[] }),
-      ...(graph !== undefined && { graphId: graph }),
-      ...(label !== undefined && { labels: label }),
-      ...(since !== undefined && { since: readTime('since', since, context.now()) }),
-      ...(until !== undefined && { until: readTime('until', until, context.now()) }),
-    };
+  async run(context, { limit = defaultLimit, cursor, all = false, error, node, group, ...filter }) {
+    const query = queryOf(filter, context.now());
+    const failure = { ...(error !== undefined && { error }), ...(node !== undefined && { node }) };
+    const isByError = error !== undefined || node !== undefined;
+    if (group === 'status' && !isByError) return countByStatus(context, query);
+    if (group !== undefined || isByError)
+      return listByError(context, query, { failure, group, limit: all ? Infinity : limit });
     if (all) {
       const runs: ListedRun[] = [];
       for await (const run of walkRuns(context, query)) runs.push(toListed(run));
@@ -151,3 +184,65 @@ export const listRuns: RoutedOperation<ListRunsInput, ListRunsOutput> = {
     };
   },
 };
+
+/** What failed runs failed by is in their states, so these are read one by one. */
+async function listByError(
+  context: ReadContext,
+  query: ListQuery,
+  {
+    failure,
+    group,
+    limit,
+  }: { readonly failure: ErrorFilter; readonly group: string | undefined; readonly limit: number },
+): Promise<ListRunsOutput> {
+  const { groupFailed, listFailed } = await import('./failed-runs.ts');
+  const place = context as HistoryContext;
+  if (group === 'error') return { runs: [], hasMore: false, groups: await groupFailed(place, query, failure) };
+  const runs: ListedRun[] = [];
+  let count = 0;
+  for await (const { run } of listFailed(place, query, failure)) {
+    count += 1;
+    if (group !== undefined) continue;
+    if (count > limit) return { runs, hasMore: true };
+    runs.push(toListed(run));
+  }
+  return { runs, hasMore: false, ...(group !== undefined && { counts: [{ status: 'failed' as const, count }] }) };
+}
+
+async function countByStatus(context: ReadContext, query: ListQuery): Promise<ListRunsOutput> {
+  const counts = new Map<ShownStatus, number>();
+  let read = 0;
+  for await (const run of walkRuns(context, query)) {
+    if (read >= countedMax) break;
+    read += 1;
+    const status = shownStatusOf(run);
+    counts.set(status, (counts.get(status) ?? 0) + 1);
+  }
+  const listed = statuses.flatMap((status) => {
+    const count = counts.get(status);
+    return count === undefined ? [] : [{ status, count }];
+  });
+  return { runs: [], hasMore: read >= countedMax, counts: listed };
+}
+
+/** @throws USAGE_INVALID a time cannot be read */
+export function queryOf({ status, graph, label, since, until }: RunFilter, now: number): ListQuery {
+  return {
+    ...(status !== undefined && { status: status as readonly ShownStatus[] }),
+    ...(graph !== undefined && { graphId: graph }),
+    ...(label !== undefined && { labels: label }),
+    ...(since !== undefined && { since: readTime('since', since, now) }),
+    ...(until !== undefined && { until: readTime('until', until, now) }),
+  };
+}
+
+/** All runs of a list, as they are read, masked for showing. @throws USAGE_INVALID */
+export async function* listEachRun(
+  context: ReadContext,
+  input: ListRunsInput,
+): AsyncGenerator<ListedRun, Pick<ListRunsOutput, 'hasMore'>> {
+  checkInput(listRuns.input, input);
+  for await (const run of walkRuns(context, queryOf(input, context.now())))
+    yield maskedBySchema(toListed(run), runSchema) as ListedRun;
+  return { hasMore: false };
+}

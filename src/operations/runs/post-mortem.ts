@@ -14,7 +14,7 @@ import {
   described,
   whole,
 } from '../contract/output-shapes.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference } from '../../history/read/references.ts';
 import { postMortem as tell } from '../../history/explain/post-mortem.ts';
 import { readStructure } from '../../history/explain/structures.ts';
 import type { PostMortem } from '../../history/explain/story.ts';
@@ -84,6 +84,7 @@ const storyEntry = objectOf(
     when: text,
     retries: listOf(objectOf({ ...point, attempt: whole }, { step: text, error: failedWith, by: text })),
     repeats: listOf(objectOf({ ...point, by: text }, { step: text, worker: text, attempt: whole, key: text })),
+    agentChanges: listOf(objectOf({ ...point, call: whole, changes: listOf(text) })),
     steps: listOf(
       objectOf(
         { ...point, step: text, status: text },

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openCairn } from '../../app/on-demand.ts';
+import { openCairn } from '../../app/open-cairn.ts';
 import type { Cairn } from '../../app/cairn.ts';
 
 let cwd = '';

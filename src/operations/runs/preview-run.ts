@@ -1,14 +1,17 @@
 /** The operation `preview`: says what a resume or a fork would do. Both may name a preview, and are refused if it says otherwise by now. */
 import { checkpointField, exportField } from '../contract/fields.ts';
-import { amounts, flag, listOf, objectOf, position, text, texts, whole } from '../contract/output-shapes.ts';
+import { amounts, described, flag, listOf, objectOf, position, text, texts, whole } from '../contract/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
+import type { RunFinding } from '../../engine/run-check.ts';
 import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost.ts';
 import { findForkPoint } from '../../engine/forks/fork-point.ts';
 import type { Amounts } from '../../graph/amounts.ts';
+import type { Graph } from '../../graph/graph.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { hashValue } from '../../graph/canonical.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { findCheckpointToChange } from './find-run.ts';
+import { findingsShape, maskedFindings } from './findings.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import { CairnError } from '../../errors.ts';
@@ -28,6 +31,10 @@ export interface BranchInput {
   readonly export?: string;
   readonly rerunPure?: boolean;
   readonly leaveOutAdded?: boolean;
+  readonly noEffects?: boolean;
+  readonly liveReads?: boolean;
+  readonly runUndeclared?: boolean;
+  readonly resample?: boolean;
 }
 
 export interface PreviewRunInput extends BranchInput {
@@ -48,6 +55,10 @@ export interface EarlierPoint {
 export interface PreviewRunOutput extends CheckpointRef {
   readonly earlier?: EarlierPoint;
   readonly rows: readonly PreviewRow[];
+  /** Of a resume under another graph than the run's, of a file or of today's code: what is removed, added, asked anew or made again, the gravest first, and why. */
+  readonly findings?: readonly RunFinding[];
+  /** Nodes of which what is on record stands for other code: it is taken to be the same by the source of their function alone. */
+  readonly sameSource?: readonly string[];
   /** The expected cost, as far as it is known. */
   readonly cost: PreviewCost;
   /**
@@ -64,7 +75,7 @@ export const branchFields: FieldsOf<BranchInput> = {
     description: 'change the state: a path under input, scratch, artifacts, diagnostics, or outputs.NODE',
   },
   answer: { type: 'answers', description: 'answer otherwise: a wait, its node or its name, and the answer' },
-  by: { type: 'text', description: 'who answers, for the record', isActor: true },
+  by: { type: 'text', description: 'who forks and answers, for the record', isActor: true },
   file: { type: 'text', description: 'go on under the graph of this file', isLocal: true },
   export: exportField,
   rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
@@ -72,11 +83,34 @@ export const branchFields: FieldsOf<BranchInput> = {
     type: 'flag',
     description: 'go on though effects were added where the fork is past: they never run',
   },
+  noEffects: {
+    type: 'flag',
+    description:
+      'make a fork that cannot act: effects and reads come from the record, models are asked, all else is refused',
+  },
+  liveReads: { type: 'flag', description: 'with noEffects: make reads that the record does not have' },
+  runUndeclared: { type: 'flag', description: 'with noEffects: run functions of which nobody declared what they do' },
+  resample: { type: 'flag', description: 'with noEffects: ask models anew where an answer is on record' },
 };
+
+/** The rules of a fork that cannot act. @throws USAGE_INVALID one is given for a fork that can */
+function rulesOf({ noEffects, liveReads, runUndeclared, resample }: BranchInput): Partial<ForkOptions> {
+  const rules = {
+    ...(liveReads === true && { reads: 'live' as const }),
+    ...(runUndeclared === true && { undeclared: 'run' as const }),
+    ...(resample === true && { resample: true }),
+  };
+  if (noEffects === true) return { effects: 'refuse', ...rules };
+  if (Object.keys(rules).length > 0)
+    throw new CairnError('USAGE_INVALID', {
+      reason: 'liveReads, runUndeclared and resample are rules of a fork with noEffects',
+    });
+  return {};
+}
 
 export async function readBranch(
   context: WorkContext,
-  { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure, leaveOutAdded }: BranchInput,
+  { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure, leaveOutAdded, ...more }: BranchInput,
 ): Promise<{ readonly from: CheckpointRef; readonly origin: RunRow; readonly options: ForkOptions }> {
   const patches = Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
   const { run, seq } = await findCheckpointToChange(context, checkpoint);
@@ -87,9 +121,11 @@ export async function readBranch(
     options: {
       ...(patches.length > 0 && { set: patches }),
       ...(answer !== undefined && { answers: answer, readsTexts: true }),
+      ...context.acting,
       ...(by !== undefined && { by }),
       ...(graph !== undefined && { graph }),
       ...(rerunPure !== undefined && { rerunPure }),
+      ...rulesOf(more as BranchInput),
       ...(leaveOutAdded !== undefined && { leaveOutAdded }),
     },
   };
@@ -133,21 +169,34 @@ async function previewOf(context: WorkContext, input: PreviewRunInput): Promise<
   const { from, origin, options } = await readBranch(context, input);
   refuseStoredModule(context, origin, input.file);
   const { asFork = false, retry, budget } = input;
-  const isFork = asFork || options.set !== undefined || options.answers !== undefined || from.seq < origin.head;
+  const isChanged = (options.set ?? options.answers ?? options.effects) !== undefined;
+  const isFork = asFork || isChanged || from.seq < origin.head;
   if (isFork && budget !== undefined)
     throw new CairnError('USAGE_INVALID', { reason: 'a budget is of a resume, and this previews a fork' });
   const more = { ...(retry === true && { retry }), ...(budget !== undefined && { budget }) };
   // A resume takes in what was posted and not taken yet; the rows do not tell of it.
   const messages = isFork ? [] : await store.readMessages({ tenant, runId: origin.runId });
-  // A graph that is known here needs no module to be imported.
-  const known = context.isKnown?.(origin) === true ? { graph: await context.findGraph(origin) } : {};
-  const rows = await engine.preview(from, { ...known, ...options, ...more, asFork: isFork });
+  const { graph } = options;
+  const today = graph ?? (await context.findGraph(origin));
+  const rows = await engine.preview(from, { ...options, ...more, graph: today, asFork: isFork });
   const { from: point, ...moved } = await readPoint(context, origin, from, options);
-  const { set = [], answers = {}, graph, rerunPure = false, leaveOutAdded = false } = options;
-  const changes = [set, answers, graph?.hash ?? '', rerunPure, leaveOutAdded];
+  const { set = [], answers = {}, rerunPure = false, leaveOutAdded = false } = options;
+  const changes = [set, answers, graph?.hash ?? '', rerunPure, leaveOutAdded, rulesOf(input)];
   const posted = messages.map(({ kind, name }) => [kind, name]);
   const etag = hashValue(toJson([isFork, point.runId, point.seq, changes, more, posted, rows])).slice(0, 32);
-  return { ...point, ...moved, rows, cost: previewCost(rows), etag };
+  const isOther = graph !== undefined || today.hash !== origin.graphHash;
+  const differences = isFork || !isOther ? {} : await differencesOf(context, origin, today);
+  return { ...point, ...moved, rows, ...differences, cost: previewCost(rows), etag };
+}
+
+/** What another graph does to a run that goes on under it. */
+async function differencesOf(
+  { engine }: WorkContext,
+  { runId }: RunRow,
+  graph: Graph,
+): Promise<Pick<PreviewRunOutput, 'findings' | 'sameSource'>> {
+  const { findings, sameSource } = await engine.check(runId, { graph });
+  return { findings: maskedFindings(findings), ...(sameSource.length > 0 && { sameSource }) };
 }
 
 /**
@@ -192,11 +241,17 @@ export const previewRun: RoutedOperation<PreviewRunInput, PreviewRunOutput, Work
       rows: listOf(
         objectOf(
           { node: texts, visit: whole, effect: text, prediction: text },
-          { because: text, isQueued: flag, cost: amounts, callsOnRecord: whole },
+          {
+            because: text,
+            isQueued: flag,
+            cost: amounts,
+            callsOnRecord: whole,
+            inCode: described(text, 'the name that today’s code has for it'),
+          },
         ),
       ),
     },
-    { checkpointId: text, earlier },
+    { checkpointId: text, earlier, findings: findingsShape, sameSource: texts },
   ),
   isReadOnly: true,
   scope: 'read',

@@ -1,11 +1,12 @@
 /** The operation `overviews`: what lists tell of runs beyond their rows. It reads the state of each, so it is for the few in view. */
-import { amounts, listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
+import { amounts, described, listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { loadState } from '../../history/load/load.ts';
-import { stateOf } from '../../history/read/whole-checkpoint.ts';
+import { stateOf } from '../../history/read/state-at.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
+import { errorIn, type RunError } from './failed-runs.ts';
 
 export interface ReadOverviewsInput {
   readonly run: readonly string[];
@@ -19,6 +20,8 @@ export interface RunOverview {
   readonly saved: Amounts;
   /** Of a run that failed: a fork of it, or a fork of a fork, that completed. */
   readonly succeededIn?: string;
+  /** Of a run that failed: why, in a line. */
+  readonly error?: RunError;
 }
 
 export interface ReadOverviewsOutput {
@@ -45,18 +48,27 @@ async function completedForkOf({ store, tenant }: HistoryContext, runId: string)
 
 async function overviewOf(context: HistoryContext, run: RunRow): Promise<RunOverview> {
   const { runId, head, status } = run;
-  const { spent = {}, saved = {} } = stateOf((await loadState(context.store, context.blobs, run, head)).root);
-  const succeededIn = status === 'failed' ? await completedForkOf(context, runId) : undefined;
-  return { runId, seq: head, spent, saved, ...(succeededIn !== undefined && { succeededIn }) };
+  const { root } = await loadState(context.store, context.blobs, run, head);
+  const { spent = {}, saved = {} } = stateOf(root);
+  if (status !== 'failed') return { runId, seq: head, spent, saved };
+  const succeededIn = await completedForkOf(context, runId);
+  return { runId, seq: head, spent, saved, error: errorIn(root), ...(succeededIn !== undefined && { succeededIn }) };
 }
+
+const runError = described(
+  objectOf({ code: text, message: described(text, 'the first line'), node: described(text, 'the node that failed') }),
+  'why it failed',
+);
 
 export const readOverviews: RoutedOperation<ReadOverviewsInput, ReadOverviewsOutput, HistoryContext> = {
   name: 'read_overviews',
-  summary: 'tell what runs have spent, and whether a fork of one that failed completed',
+  summary: 'tell what runs have spent, why they failed, and whether a fork of one that failed completed',
   input: { run: { type: 'texts', description: `the runs by their whole ids, at most ${runsMax}`, isRequired: true } },
   output: 'the runs that are there and can be read, in the order of the question',
   outputSchema: objectOf({
-    runs: listOf(objectOf({ runId: text, seq: whole, spent: amounts, saved: amounts }, { succeededIn: text })),
+    runs: listOf(
+      objectOf({ runId: text, seq: whole, spent: amounts, saved: amounts }, { succeededIn: text, error: runError }),
+    ),
   }),
   isReadOnly: true,
   scope: 'read',

@@ -2,15 +2,21 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { readHistory } from '../../history/load/lineage.ts';
-import { isAnswerable, readWait } from '../../history/stored/messages.ts';
+import { isAnswerable, readWait } from '../../history/stored/wait-row.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import type { Patch } from '../../engine/api.ts';
 import { waitsNamed } from '../../engine/validate/find-wait.ts';
-import type { WorkContext } from '../contract/operation.ts';
+import { isFor } from '../../engine/validate/whose-answer.ts';
+import type { CallerContext, WorkContext } from '../contract/operation.ts';
 
 type Reserved = Pick<WorkContext, 'reserved'>;
+
+/** Whether a question says that it is for others than whoever acts. Where nobody knows who that is, it is for none. */
+export function isForOthers({ acting, actor }: CallerContext, wait: WaitRecord): boolean {
+  return acting !== undefined && !isFor(wait, { ...acting, ...(actor !== undefined && { by: actor }) });
+}
 
 /**
  * Whether a question is for people. A model must not approve what it wants to do itself: a call of a tool, a larger budget, or that an

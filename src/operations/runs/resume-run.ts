@@ -2,12 +2,13 @@
 import { exportField, runField } from '../contract/fields.ts';
 import { standing } from '../contract/output-shapes.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import { metaOf } from '../../engine/commands/find-graph.ts';
+import { fileOf } from '../../engine/commands/find-graph.ts';
 import { CairnError } from '../../errors.ts';
+import { doorOf } from '../contract/door.ts';
 import { findCheckpointToChange } from './find-run.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { followRun } from './follow-run.ts';
-import { readWait } from '../../history/stored/messages.ts';
+import { readWait } from '../../history/stored/wait-row.ts';
 import { refuseAnswer } from './reserved-answers.ts';
 import type { RoutedOperation, RunStanding, StoredDefinition, WorkContext } from '../contract/operation.ts';
 import { expectField, requireSame } from './preview-run.ts';
@@ -18,6 +19,7 @@ export interface ResumeRunInput {
   readonly file?: string;
   readonly export?: string;
   readonly leaveOutAdded?: boolean;
+  readonly anyVersion?: boolean;
   readonly retry?: boolean;
   readonly budget?: Amounts;
   readonly by?: string;
@@ -26,7 +28,7 @@ export interface ResumeRunInput {
 
 /** Compares a run's definition with its file. The run uses the definition recorded with it; a difference is only reported. */
 async function compareWithFile(context: WorkContext, run: RunRow): Promise<StoredDefinition | undefined> {
-  const { source } = metaOf(run);
+  const { source } = await fileOf(context, run);
   // Who calls from elsewhere has no file to compare with.
   if (source === undefined || !isFromText(run) || context.stayMs !== undefined) return undefined;
   try {
@@ -72,6 +74,11 @@ export const resumeRun: RoutedOperation<ResumeRunInput, RunStanding, WorkContext
       type: 'flag',
       description: 'go on though effects were added where the run is past: they never run',
     },
+    anyVersion: {
+      type: 'flag',
+      description:
+        'from here on workers of any version may go on with it, until one does: for those that are pinned to a version',
+    },
     retry: {
       type: 'flag',
       description:
@@ -87,7 +94,7 @@ export const resumeRun: RoutedOperation<ResumeRunInput, RunStanding, WorkContext
   scope: 'run',
   route: 'POST /runs/{run}/resume',
   /** @throws PREVIEW_CHANGED, ANSWER_RESERVED, and the errors of the engine's resume */
-  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget, by, expect }) {
+  async run(context, { run, file, export: exportName, leaveOutAdded, anyVersion, retry = false, budget, by, expect }) {
     if (budget !== undefined) refuseBudget(context, run);
     await requireSame(context, expect, {
       checkpoint: run,
@@ -98,19 +105,26 @@ export const resumeRun: RoutedOperation<ResumeRunInput, RunStanding, WorkContext
       ...(budget !== undefined && { budget }),
     });
     const { run: row, seq } = await findCheckpointToChange(context, run);
-    const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
+    const loaded = file === undefined ? undefined : await context.loadGraph(file, exportName);
+    const { graph } = loaded ?? {};
     const options = { ...(graph !== undefined && { graph }), ...(leaveOutAdded !== undefined && { leaveOutAdded }) };
     const from = { runId: row.runId, seq };
     const isHead = seq === row.head;
-    const next = isHead ? from : await context.engine.fork(from, options);
+    const next = isHead
+      ? from
+      : await context.engine.fork(from, { ...options, ...doorOf(context), ...(by !== undefined && { by }) });
     if (retry) await refuseRetry(context, row);
     const more = {
+      ...doorOf(context),
       ...(context.isDetached === true && { detach: true }),
       ...(retry && { retry }),
+      ...(anyVersion === true && { anyVersion }),
       ...(budget !== undefined && { budget }),
       ...(by !== undefined && { by }),
     };
-    const handle = await context.engine.resume(next.runId, { ...options, ...more });
+    const { source, exportName: taken } = loaded ?? {};
+    const place = source === undefined ? {} : { file: { source, ...(taken !== undefined && { exportName: taken }) } };
+    const handle = await context.engine.resume(next.runId, { ...options, ...place, ...more });
     const definition = graph === undefined ? await compareWithFile(context, row) : undefined;
     const standing = await followRun(context, handle, next.seq);
     return { ...standing, ...(!isHead && { forkedFrom: from }), ...(definition !== undefined && { definition }) };

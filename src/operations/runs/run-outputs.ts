@@ -1,4 +1,5 @@
 /** The outputs of a run, if its definition declares any. */
+import { isDeepStrictEqual } from 'node:util';
 import { returnsId } from '../../dialects/code/returns-node.ts';
 import { outputsNode } from '../../engine/watch/progress.ts';
 import { metaOf } from '../../engine/commands/find-graph.ts';
@@ -25,4 +26,14 @@ export async function outputsOf(
   const { nodeIn, readStructure } = await import('../../history/explain/structures.ts');
   const structure = await readStructure(place, { run, seq });
   return nodeIn(structure, returnsId)?.['type'] === returnsId ? outputs[returnsId] : undefined;
+}
+
+/** Where in a state the outputs of its run stand; undefined if they are not found there. Both as JSON. */
+export function outputsPathOf(
+  state: Readonly<Record<string, unknown>>,
+  outputs: unknown,
+): readonly string[] | undefined {
+  const byNode = state['outputs'] as Readonly<Record<string, unknown>>;
+  const id = [outputsNode, returnsId].find((node) => isDeepStrictEqual(byNode[node], outputs));
+  return id === undefined ? undefined : ['outputs', id];
 }

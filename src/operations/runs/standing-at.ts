@@ -8,7 +8,7 @@ import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import { type AwaitedEffect, awaitedEffects } from '../../history/read/awaited-effects.ts';
-import { viewState } from '../../history/read/whole-checkpoint.ts';
+import { viewState } from '../../history/read/checkpoint-view.ts';
 import { readStructure } from '../../history/explain/structures.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { WorkContext } from '../contract/operation.ts';

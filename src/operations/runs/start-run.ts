@@ -4,6 +4,7 @@ import { started } from '../contract/output-shapes.ts';
 import type { StartOptions } from '../../engine/api.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
+import { doorOf } from '../contract/door.ts';
 import { followRun } from './follow-run.ts';
 import type { FieldsOf, RoutedOperation, RunStanding, WorkContext } from '../contract/operation.ts';
 
@@ -15,6 +16,7 @@ export interface StartRunInput {
   readonly detach?: boolean;
   readonly budget?: Amounts;
   readonly label?: Readonly<Record<string, string>>;
+  readonly by?: string;
 }
 
 export interface StartRunOutput {
@@ -41,6 +43,7 @@ const input: FieldsOf<StartRunInput> = {
   detach: { type: 'flag', description: 'only record the run; do not stay with it', isLocal: true },
   budget: { type: 'assignments', description: 'what the run may spend, in place of what the graph says: usd=5' },
   label: { type: 'answers', description: 'a label by which ls finds the run: user=ann' },
+  by: { type: 'text', description: 'who starts it, for the record', isActor: true },
 };
 
 /** Starts a graph and follows it, unless it is only to be recorded. */
@@ -51,7 +54,7 @@ export async function startGraph(
   { warnings, ...options }: StartOptions & Pick<StartRunOutput, 'warnings'>,
 ): Promise<StartRunOutput> {
   const detach = options.detach === true || context.isDetached === true;
-  const handle = await context.engine.start(graph, input, { ...options, detach });
+  const handle = await context.engine.start(graph, input, { ...doorOf(context), ...options, detach });
   const started = { runId: handle.runId, isNew: handle.created, warnings };
   return detach ? started : { ...started, result: await followRun(context, handle) };
 }
@@ -66,7 +69,7 @@ export const startRun: RoutedOperation<StartRunInput, StartRunOutput, WorkContex
   isReadOnly: false,
   scope: 'run',
   route: 'POST /runs',
-  async run(context, { file, export: exportName, input: runInput, runId, detach = false, budget, label }) {
+  async run(context, { file, export: exportName, input: runInput, runId, detach = false, budget, label, by }) {
     const { graph, source, exportName: name, workflow } = await context.loadGraph(file, exportName);
     const meta = {
       ...(source !== undefined && { source }),
@@ -74,7 +77,11 @@ export const startRun: RoutedOperation<StartRunInput, StartRunOutput, WorkContex
       ...(label && { labels: label }),
     };
     const { warnings } = workflow ?? graph;
-    const own = { ...(runId !== undefined && { runId }), ...(budget !== undefined && { budget }) };
+    const own = {
+      ...(runId !== undefined && { runId }),
+      ...(budget !== undefined && { budget }),
+      ...(by !== undefined && { by }),
+    };
     return startGraph(context, graph, runInput, { meta, detach, warnings, ...own });
   },
 };

@@ -99,7 +99,7 @@ test('D18 ended runs older than their settings keep them are removed whole; paus
   expect((await clean({ ttl_seconds: 3600 }, hour / 2)).removed).toEqual([]);
   expect((await clean({ ttl_seconds: 3600 }, 2 * hour, { dryRun: true })).removed).toHaveLength(1);
   expect((await clean({ ttl_seconds: 3600 }, 2 * hour)).removed.map(({ runId }) => runId)).toEqual(['ended']);
-  await expect(inspectRun.run(app, { run: 'ended' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await expect(inspectRun.run(app, { run: 'ended' })).rejects.toMatchObject({ code: 'RUN_EXPIRED' });
   expect((await clean({ ttl_seconds: 1, keep_paused: false }, 10_000 * hour)).removed).toEqual([]);
   await finish('paused');
   expect((await inspectRun.run(app, { run: 'paused' })).outputs).toEqual({ said: 'yes' });

@@ -21,7 +21,7 @@ export interface CleanUpContext extends WorkContext {
 }
 
 /** Defaults for settings that are absent. */
-export const defaultSettings: Required<Omit<CheckpointSettings, 'max_checkpoint_size_mb'>> = {
+export const defaultSettings: Required<Omit<CheckpointSettings, 'max_checkpoint_size_mb' | 'retention'>> = {
   ...cleanUpDefaults,
   enabled: true,
   auto_cleanup: true,
@@ -47,7 +47,7 @@ export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
       pruned: listOf(
         objectOf({ runId: text, graphId: text, checkpoints: described(whole, 'how many checkpoints went') }),
       ),
-      skipped: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked') })),
+      skipped: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked', 'tagged') })),
       blobs: whole,
     },
     { blobsLeft: whole, space: objectOf({ sizeBytes: whole, freeBytes: whole }), freedBytes: whole },

@@ -43,7 +43,7 @@ function open(): House {
   const store = createMemoryStore({ now });
   const blobs = createMemoryBlobs(now);
   const ids = testIds('one', ['one']);
-  const { engine } = createBench({ store, blobs, findGraph: () => graph, ids, limits: { inlineBytes: 1_000 } });
+  const { engine } = createBench({ store, blobs, findGraph: () => graph, ids, bounds: { inlineBytes: 1_000 } });
   const settings = { ttl_seconds: 1, max_per_workflow: 1 };
   const context = {
     store,

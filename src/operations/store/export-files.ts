@@ -1,7 +1,7 @@
 /** `export --files`: a run as a folder of files. */
 import { checkpointField } from '../contract/fields.ts';
 import { objectOf, text, whole } from '../contract/output-shapes.ts';
-import { resolveReference, type ResolvedReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference, type ResolvedReference } from '../../history/read/references.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface ExportFilesInput {

@@ -7,7 +7,7 @@ import { exportFrom, type ExportReport } from '../../history/export-import/expor
 import type { ImportReport } from '../../history/export-import/import.ts';
 import type { WritePlace } from '../../history/access/place.ts';
 import { importInto, type ImportAs } from '../../history/export-import/import-into.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { resolveReference } from '../../history/read/references.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export type { ImportAs } from '../../history/export-import/import-into.ts';
@@ -16,6 +16,8 @@ export interface ExportRunInput {
   readonly checkpoint: string;
   readonly move?: boolean;
   readonly masked?: boolean;
+  readonly fixture?: boolean;
+  readonly mask?: readonly string[];
 }
 
 /** Adds a function that receives the text in pieces. */
@@ -39,14 +41,16 @@ export const exportRun: Operation<ExportRunInput, ExportReport, ExportContext> =
       type: 'flag',
       description: 'to be read only: values under names of secrets are masked, and it cannot be imported',
     },
+    fixture: { type: 'flag', description: 'for tests: what looks like a secret is masked, and it can be imported' },
+    mask: { type: 'texts', description: 'with --fixture: a further name whose values are masked' },
   },
   output: 'what was exported',
   outputSchema: objectOf({ runId: text, seq: whole, isMoved: flag, isMasked: flag }),
   isReadOnly: false,
   scope: 'admin',
-  async run(context, { checkpoint, move = false, masked = false }) {
+  async run(context, { checkpoint, move = false, masked = false, fixture = false, mask = [] }) {
     const found = await resolveReference(context.store, context.tenant, checkpoint);
-    const pieces = exportFrom(context, found, { move, masked });
+    const pieces = exportFrom(context, found, { move, masked, fixture, mask });
     try {
       for (;;) {
         const { done, value } = await pieces.next();

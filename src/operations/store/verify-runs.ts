@@ -3,12 +3,37 @@
  * (C6).
  */
 import { flag, listOf, objectOf, text, texts, described, whole } from '../contract/output-shapes.ts';
-import { verifyPlace, type Verification } from '../../history/verify/verify-place.ts';
+import type { VerifyReport } from '../../history/verify/verify.ts';
+import { verifyEach, verifyPlace, type Verification, type VerifiedPlace } from '../../history/verify/verify-place.ts';
+import { maskedBySchema, maskedEvent } from '../contract/perform.ts';
 import { findRunOf } from '../runs/find-run.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
+export type { Verification, VerifiedPlace } from '../../history/verify/verify-place.ts';
+export type { VerifyReport } from '../../history/verify/verify.ts';
+
 export interface VerifyRunsInput {
   readonly run?: string;
+}
+
+const reportSchema = objectOf(
+  {
+    runId: text,
+    checkpoints: described(whole, 'how many checkpoints were looked at'),
+    snapshots: whole,
+    blobs: described(whole, 'how many large values were looked at'),
+    faults: listOf(objectOf({ checkpoint: text, code: text, message: text })),
+  },
+  { isHalfImported: flag },
+);
+
+/** Verifies all runs, each report as soon as it is made, masked for showing; then what else was found. */
+export async function* verifyEachRun(context: HistoryContext): AsyncGenerator<VerifyReport, VerifiedPlace> {
+  const each = verifyEach(context);
+  for (let next = await each.next(); ; next = await each.next()) {
+    if (next.done === true) return { ...next.value, damage: next.value.damage.map((line) => maskedEvent(line)) };
+    yield maskedBySchema(next.value, reportSchema) as VerifyReport;
+  }
 }
 
 export const verifyRuns: RoutedOperation<VerifyRunsInput, Verification, HistoryContext> = {
@@ -17,22 +42,7 @@ export const verifyRuns: RoutedOperation<VerifyRunsInput, Verification, HistoryC
   summary: 'check that histories are whole: the file, checksums, snapshots, blobs, open questions',
   input: { run: { type: 'run', description: 'only this run; default: all', isPositional: true } },
   output: 'what was looked at, and every fault',
-  outputSchema: objectOf({
-    reports: listOf(
-      objectOf(
-        {
-          runId: text,
-          checkpoints: described(whole, 'how many checkpoints were looked at'),
-          snapshots: whole,
-          blobs: described(whole, 'how many large values were looked at'),
-          faults: listOf(objectOf({ checkpoint: text, code: text, message: text })),
-        },
-        { isHalfImported: flag },
-      ),
-    ),
-    damage: texts,
-    isValid: flag,
-  }),
+  outputSchema: objectOf({ reports: listOf(reportSchema), damage: texts, isValid: flag }),
   isReadOnly: true,
   scope: 'admin',
   route: 'GET /runs/{run}/verify',

@@ -4,8 +4,8 @@
  */
 import type { OpenQuestion } from '../../engine/api.ts';
 import { findWait } from '../../engine/validate/find-wait.ts';
-import { readAnsweredIds } from '../../history/access/place.ts';
-import { readWait } from '../../history/stored/messages.ts';
+import { readAnsweredIds } from '../../history/access/read-all.ts';
+import { readWait } from '../../history/stored/wait-row.ts';
 import type { WaitQuery } from '../../ports/store.ts';
 import type { ReadContext, WorkContext } from '../contract/operation.ts';
 import { findCheckpointToChange } from '../runs/find-run.ts';
@@ -65,7 +65,7 @@ export async function giveAnswers(
   });
   for (const { waitId, wait } of named) refuseAnswer(context, { runId, waitId, wait });
   const { isDetached: stays = false, posted } = context;
-  const options = { readsTexts: true, stays, ...(by !== undefined && { by }) };
+  const options = { readsTexts: true, stays, ...context.acting, ...(by !== undefined && { by }) };
   const pairs = named.map(({ waitId, value }) => [waitId, value] as const);
   const recorded = await context.engine.answerAll(runId, pairs, options);
   posted?.(runId);

@@ -1,12 +1,15 @@
 /** The operation `inbox`: lists the open waits of a store, soonest due first, without those whose answer waits to be taken. */
+import { type AwaitedEffect, readAwaited } from '../../history/read/awaited-effects.ts';
 import { waitsForResume } from '../../history/read/list-runs.ts';
 import type { OpenWait as WaitRow, Page, WaitQuery } from '../../ports/store.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import type { ReadContext, RoutedOperation } from '../contract/operation.ts';
-import { flag, listOf, objectOf, text, described, wait } from '../contract/output-shapes.ts';
+import { awaitedEffects, flag, listOf, objectOf, text, described, wait } from '../contract/output-shapes.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
-import { readWait } from '../../history/stored/messages.ts';
+import { isMadeByExperiment } from '../../history/stored/run-ids.ts';
+import { readWait } from '../../history/stored/wait-row.ts';
 import { findRunOf } from '../runs/find-run.ts';
+import { isForOthers } from '../runs/reserved-answers.ts';
 import { answerableKinds } from './give-answers.ts';
 
 // Runs whose questions are all answered, and that nobody goes on with: they need a resume.
@@ -41,9 +44,39 @@ async function findAnsweredRuns(
   return { runs, ...(cursor !== undefined && { cursor }) };
 }
 
+// Runs that wait for word of what another worker has begun.
+
+interface AwaitingRun extends AnsweredRun {
+  readonly awaits: readonly AwaitedEffect[];
+}
+
+/** How many running runs are looked at for it, the newest first. */
+const runningMax = 1_000;
+
+/** @param runId - only this run */
+async function findAwaitingRuns(
+  { store, tenant }: ReadContext,
+  { runId: only, limit }: { readonly runId: string | undefined; readonly limit: number },
+): Promise<readonly AwaitingRun[]> {
+  const one = only === undefined ? undefined : await store.readRun({ tenant, runId: only });
+  const rows =
+    only === undefined
+      ? (await store.listRuns({ tenant, status: ['running', 'cancelling'], limit: runningMax })).rows
+      : one === undefined
+        ? []
+        : [one];
+  const runs: AwaitingRun[] = [];
+  for (const row of rows) {
+    const awaits = runs.length < limit ? await readAwaited(store, row) : [];
+    if (awaits.length > 0) runs.push({ runId: row.runId, graphId: row.graphId, awaits });
+  }
+  return runs;
+}
+
 export interface ListWaitsInput {
   readonly run?: string;
   readonly all?: boolean;
+  readonly everybodys?: boolean;
   readonly limit?: number;
   readonly cursor?: string;
 }
@@ -55,6 +88,8 @@ export interface ListWaitsOutput {
   readonly waiting: readonly OpenQuestion[];
   /** Runs whose questions are all answered, and that nobody goes on with: a resume does. */
   readonly answered: readonly AnsweredRun[];
+  /** With `all`, on the first page: runs that wait for a worker that has lost them to say how what it began has ended. Absent if none do. */
+  readonly awaiting?: readonly AwaitingRun[];
   /** Pass it in the next query, with the same filter, to get the page after this one of each list; absent on the last page. */
   readonly cursor?: string;
 }
@@ -71,6 +106,11 @@ export const listWaits: RoutedOperation<ListWaitsInput, ListWaitsOutput> = {
   input: {
     run: { type: 'run', description: 'only those of this run', isPositional: true },
     all: { type: 'flag', description: 'what waits for a time or a signal, too, in one list by due times' },
+    everybodys: {
+      type: 'flag',
+      description:
+        'also questions that are for others: without it, those for the caller and those for nobody in particular',
+    },
     ...pageFields(defaultLimit),
   },
   output: 'the open waits',
@@ -84,13 +124,19 @@ export const listWaits: RoutedOperation<ListWaitsInput, ListWaitsOutput> = {
         'runs whose questions are all answered, and that nobody goes on with: a resume does',
       ),
     },
-    { cursor: text },
+    {
+      awaiting: described(
+        listOf(objectOf({ runId: text, graphId: text, awaits: awaitedEffects })),
+        'with all, on the first page: runs that wait for a worker that has lost them to say how what it began has ended',
+      ),
+      cursor: text,
+    },
   ),
   isReadOnly: true,
   scope: 'read',
   route: 'GET /waits',
   tool: {},
-  async run(context, { run, all = false, limit = defaultLimit, cursor }) {
+  async run(context, { run, all = false, everybodys = false, limit = defaultLimit, cursor }) {
     const { store, tenant } = context;
     const runId = run === undefined ? undefined : (await findRunOf(context, run)).runId;
     const filter = { runId, all };
@@ -110,13 +156,18 @@ export const listWaits: RoutedOperation<ListWaitsInput, ListWaitsOutput> = {
             ...(runId !== undefined && { runId }),
             ...(places[2] !== undefined && { cursor: places[2] }),
           });
+    const awaiting = all && cursor === undefined ? await findAwaitingRuns(context, { runId, limit }) : [];
     const next = [page, others, answered].map((one) => one.cursor ?? ended);
     const hasMore = next.some((place) => place !== ended);
     return {
-      waits: page.rows.map(readWait),
+      waits: page.rows
+        .map(readWait)
+        .filter((wait) => runId !== undefined || !isMadeByExperiment(wait.runId))
+        .filter((wait) => everybodys || !isForOthers(context, wait)),
       hasMore,
       waiting: others.rows.map(readWait),
       answered: answered.runs,
+      ...(awaiting.length > 0 && { awaiting }),
       ...(hasMore && { cursor: sealCursor(next.join('|'), 'inbox', filter) }),
     };
   },

@@ -2,6 +2,7 @@
 import { runField } from '../contract/fields.ts';
 import { objectOf, text } from '../contract/output-shapes.ts';
 import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
+import { doorOf } from '../contract/door.ts';
 import { findRunToChange } from '../runs/find-run.ts';
 import { refuseSignal } from '../runs/reserved-answers.ts';
 
@@ -12,6 +13,7 @@ export interface SignalRunInput {
   readonly value?: unknown;
   /** Id of the signal. Sending again with the same id has no effect. */
   readonly id?: string;
+  readonly by?: string;
 }
 
 export interface SignalRunOutput {
@@ -31,6 +33,7 @@ export const signalRun: RoutedOperation<SignalRunInput, SignalRunOutput, WorkCon
     name: { type: 'text', description: 'the name of the signal', isRequired: true, isPositional: true },
     value: { type: 'value', description: 'what it says; default null', isPositional: true },
     id: { type: 'text', description: 'an id: sent twice under one id, it is one signal' },
+    by: { type: 'text', description: 'who sends it, for the record', isActor: true },
   },
   output: 'the run and the signal',
   outputSchema: objectOf({ runId: text, name: text, status: text }),
@@ -41,11 +44,17 @@ export const signalRun: RoutedOperation<SignalRunInput, SignalRunOutput, WorkCon
   next: ({ runId, status }) =>
     status === 'paused' ? [{ operation: 'resume_run', input: { run: runId }, why: 'go on' }] : [],
   /** @throws RUN_NOT_FOUND, RUN_FINISHED, SIGNAL_INVALID, ID_INVALID, VALUE_UNSTORABLE, ANSWER_RESERVED */
-  async run(context, { run, name, value = null, id }) {
+  async run(context, { run, name, value = null, id, by }) {
     const { runId, status } = await findRunToChange(context, run);
     refuseSignal(context, runId, name);
-    const { isDetached: stays = false, posted } = context;
-    await context.engine.signal(runId, name, value, { stays, ...(id !== undefined && { id }) });
+    const { isDetached: stays = false, isOnlyThis = false, posted } = context;
+    await context.engine.signal(runId, name, value, {
+      stays,
+      isOnlyThis,
+      ...doorOf(context),
+      ...(id !== undefined && { id }),
+      ...(by !== undefined && { by }),
+    });
     posted?.(runId);
     return { runId, name, status };
   },

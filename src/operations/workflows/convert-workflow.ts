@@ -1,6 +1,6 @@
 /** The operation `convert`: writes a workflow in another dialect, or a file of another format in this one. */
 import type { WrittenDialect } from '../../dialects/convert/convert-text.ts';
-import type { ConversionNote } from '../../dialects/convert/outline/outline.ts';
+import type { ConversionNote } from '../../dialects/convert/outline/notes.ts';
 import { CairnError } from '../../errors.ts';
 import { exportField } from '../contract/fields.ts';
 import { definition, listOf, objectOf, oneOf, text, whole } from '../contract/output-shapes.ts';

@@ -1,6 +1,7 @@
 /** Describes a graph of a module in the form in which workflows are described, as far as code says it in advance. */
 import { CairnError } from '../../errors.ts';
-import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
+import { actInside } from '../../graph/effect-strength.ts';
+import { isFollowUp, type Graph, type GraphEdge, type GraphNode } from '../../graph/graph.ts';
 import { wavesOf } from '../../graph/shape/loops.ts';
 import type { WorkflowInput } from '../../dialects/text-workflow.ts';
 import { jsonSchemaOf } from '../../schema/standard-schema.ts';
@@ -13,8 +14,7 @@ const isAuthored = ({ index }: Pick<GraphNode, 'index'>): boolean => index > 1;
 export function describeGraph(graph: Graph, source: string): WorkflowDescription {
   const nodes = graph.nodes.filter(isAuthored);
   const ids = new Set(nodes.map(({ id }) => id));
-  const { onCancel } = graph.policies;
-  const waves = wavesOf(graph.structure, ({ id }) => ids.has(String(id)) && id !== onCancel);
+  const waves = wavesOf(graph.structure, ({ id }) => ids.has(String(id)) && !isFollowUp(graph.policies, id));
   return {
     name: graph.id,
     description: undefined,
@@ -30,6 +30,12 @@ export function describeGraph(graph: Graph, source: string): WorkflowDescription
   };
 }
 
+/** What a node follows that no edge leads to. */
+function followsOf({ policies }: Graph, { id }: GraphNode): string | undefined {
+  if (id === policies.onCancel) return 'after a cancel';
+  return id === policies.onRunFailure ? 'after the run has failed' : undefined;
+}
+
 function describeNode(graph: Graph, node: GraphNode, wave: number): WorkflowDescription['blocks'][number] {
   const before = node.incoming.filter(({ from, leadsBack }) => from > 1 && !leadsBack);
   const nameOf = ({ from }: GraphEdge): string => graph.nodes[from]?.id ?? '';
@@ -40,15 +46,17 @@ function describeNode(graph: Graph, node: GraphNode, wave: number): WorkflowDesc
     const isNamed = text !== `${nameOf(edge)} -> ${node.id}`;
     return [`${nameOf(edge)}: ${isNamed ? text : 'decided by its code'}`];
   });
+  const inside = actInside(node);
   const all = [...(node.when === undefined ? [] : [node.when.text]), ...conditions];
   return {
     id: node.id,
     type: node.type,
     description: undefined,
     dependsOn: before.map((edge) => ({ block: nameOf(edge), isRequired: edge.on === 'completed' })),
-    condition: node.id === graph.policies.onCancel ? 'after a cancel' : all.length === 0 ? undefined : all.join('; '),
+    condition: followsOf(graph, node) ?? (all.length === 0 ? undefined : all.join('; ')),
     forEach: undefined,
     effect: node.effect,
+    ...(inside !== undefined && { inside }),
     ...(node.isDeclared === false && { isDeclared: false as const }),
     attempts: node.retry?.attempts ?? 1,
     isIdempotent: node.idempotent,

@@ -44,6 +44,7 @@ export interface StartWorkflowInput {
   readonly input?: unknown;
   readonly runId?: string;
   readonly detach?: boolean;
+  readonly by?: string;
 }
 
 async function readWorkflow(
@@ -70,6 +71,7 @@ export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkCo
     input: { type: 'value', description: 'its inputs, by name' },
     runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
     detach: { type: 'flag', description: 'only record the run; do not stay with it' },
+    by: { type: 'text', description: 'who starts it, for the record', isActor: true },
   },
   output: 'the run, and where it stands',
   outputSchema: started,
@@ -78,8 +80,9 @@ export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkCo
   async run(context, request) {
     const { workflow, source } = await readWorkflow(context, request);
     const { graph, warnings } = workflow;
-    const { input = {}, runId, detach = false } = request;
+    const { input = {}, runId, detach = false, by } = request;
     const meta = source === undefined ? {} : { source };
-    return startGraph(context, graph, input, { meta, detach, warnings, ...(runId !== undefined && { runId }) });
+    const own = { ...(runId !== undefined && { runId }), ...(by !== undefined && { by }) };
+    return startGraph(context, graph, input, { meta, detach, warnings, ...own });
   },
 };

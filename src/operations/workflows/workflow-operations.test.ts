@@ -204,7 +204,7 @@ test('D6 deleting the newest checkpoint removes the run, unless it has forks', a
   await expect(deleteCheckpoint.run(app, { checkpoint: 'r' })).rejects.toMatchObject({ code: 'HISTORY_HAS_FORKS' });
   expect(await deleteCheckpoint.run(app, { checkpoint: 'f' })).toMatchObject({ removed: 'run', runId: 'f' });
   expect((await deleteCheckpoint.run(app, { checkpoint: 'r' })).removed).toBe('run');
-  await expect(inspectRun.run(app, { run: 'r' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await expect(inspectRun.run(app, { run: 'r' })).rejects.toMatchObject({ code: 'RUN_EXPIRED' });
 });
 
 test('W3 D6 the same answer again is acknowledged after the run has ended, another is refused with the first', async () => {

@@ -1,64 +1,6 @@
-/** Words for shells, colours, and rows of text in columns. */
-import { printable } from '../../operations/format/terminal.ts';
+/** Rows of text in columns that fit the screen. */
 import { fit, pad, widthOf } from './width.ts';
-
-/** Names of files that are programs: their graphs are loaded, and not read. */
-const module = /\.[cm]?[jt]s$/i;
-
-export const isModule = (file: string): boolean => module.test(file);
-
-/** Writes a word so that a shell reads it as it is; control characters as the escapes that shells know. */
-export function quote(word: string): string {
-  if (printable(word) !== word) return `$'${printable(word.replace(/[\\']/g, String.raw`\$&`))}'`;
-  return /^[\w@%+=:,./~-]+$/.test(word) && !word.startsWith('~') ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-// Colours, where they are wanted.
-
-export type Tone = 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'plain';
-
-const codes: Readonly<Record<Exclude<Tone, 'plain'>, readonly [number, number]>> = {
-  good: [32, 39],
-  bad: [31, 39],
-  warn: [33, 39],
-  dim: [2, 22],
-  strong: [1, 22],
-};
-
-/** Paints a text in a tone; the identity where colours are off. */
-export type Paint = (tone: Tone, text: string) => string;
-
-export const plain: Paint = (_tone, text) => text;
-
-export const coloured: Paint = (tone, text) => {
-  if (tone === 'plain' || text === '') return text;
-  const [on, off] = codes[tone];
-  return `\u001b[${on}m${text}\u001b[${off}m`;
-};
-
-const tones: Readonly<Record<string, Tone>> = {
-  completed: 'good',
-  failed: 'bad',
-  'in doubt': 'bad',
-  cancelled: 'warn',
-  cancelling: 'warn',
-  paused: 'warn',
-  waiting: 'warn',
-  running: 'strong',
-  'not ended': 'warn',
-  skipped: 'dim',
-  success: 'good',
-  partial_success: 'warn',
-  fail: 'bad',
-  retry: 'bad',
-};
-
-/** The tone of a status of a run or a node, or of what a stage of a pipeline says of itself. */
-export function toneOf(status: string): Tone {
-  return tones[status] ?? 'plain';
-}
-
-// Rows of text in columns that fit the screen.
+import type { Tone, Paint } from './tone.ts';
 
 /** A cell: printable text without colours, and the tone it is painted in. */
 export type Cell = string | { readonly text: string; readonly tone: Tone };

@@ -1,0 +1,250 @@
+/** The operation `experiments`: what experiments found, and of one the pairs that came to a verdict, or to another one than before. */
+import { CairnError } from '../../errors.ts';
+import { verdicts } from '../../experiments/judge-item.ts';
+import { readAllRuns } from '../../history/access/read-all.ts';
+import { loadState } from '../../history/load/load.ts';
+import { derivedRunId, experimentGraphId, isMadeByExperiment } from '../../history/stored/run-ids.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { amounts, described, listOf, objectOf, text, texts, time, whole } from '../contract/output-shapes.ts';
+import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
+
+export interface ReadExperimentsInput {
+  readonly name?: string;
+  readonly with?: string;
+  readonly verdict?: readonly string[];
+  readonly limit?: number;
+}
+
+type Counts = Readonly<Record<string, number>>;
+
+/** An arm of an experiment. */
+interface ShownArm {
+  readonly arm: string;
+  readonly verdicts: Counts;
+  /** What it says by each scorer: `exact: improved`. */
+  readonly findings: readonly string[];
+  readonly spent: Counts;
+}
+
+/** An experiment, as far as it has come. */
+export interface ShownExperiment {
+  readonly name: string;
+  readonly runId: string;
+  readonly status: string;
+  readonly createdAt: number;
+  readonly items: number;
+  readonly baseline: Counts;
+  readonly arms: readonly ShownArm[];
+}
+
+/** What became of an item under an arm. */
+export interface ShownPair {
+  readonly item: string;
+  readonly arm: string;
+  readonly verdict: string;
+  /** The run to look at. */
+  readonly fork: string;
+  readonly because?: readonly string[];
+}
+
+/** A pair of two experiments, with the verdict of each. */
+export interface ChangedPair {
+  readonly item: string;
+  readonly arm: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+export interface ReadExperimentsOutput {
+  readonly experiments: readonly ShownExperiment[];
+  /** Of the one that was named. */
+  readonly pairs: readonly ShownPair[];
+  /** Pairs that the other experiment has too, with another verdict there. */
+  readonly changes?: readonly ChangedPair[];
+}
+
+/** What the run of an experiment gives: see `ExperimentResult` of the library. */
+interface Found {
+  readonly baseline: Counts;
+  readonly arms: Readonly<
+    Record<
+      string,
+      {
+        readonly verdicts: Counts;
+        readonly spent: Counts;
+        readonly findings: readonly { readonly scorer: string; readonly conclusion: string }[];
+      }
+    >
+  >;
+  readonly rows: readonly {
+    readonly item: string;
+    readonly arms: Readonly<
+      Record<
+        string,
+        readonly { readonly fork: string; readonly verdict: string; readonly because?: readonly string[] }[]
+      >
+    >;
+  }[];
+}
+
+const nameOf = (runId: string): string => runId.slice(derivedRunId('experiment', '').length);
+
+async function read(
+  { store, blobs }: HistoryContext,
+  run: RunRow,
+): Promise<{ readonly experiment: ShownExperiment; readonly found: Found | undefined }> {
+  const { frame } = (await loadState(store, blobs, run)).root;
+  const { items } = frame.input as { readonly items: readonly string[] };
+  const found = (frame.nodes['review']?.output ?? frame.nodes['compare']?.output) as Found | undefined;
+  const experiment: ShownExperiment = {
+    name: nameOf(run.runId),
+    runId: run.runId,
+    status: run.status,
+    createdAt: run.createdAt,
+    items: items.length,
+    baseline: found?.baseline ?? {},
+    arms: Object.entries(found?.arms ?? {}).map(([arm, { verdicts, findings, spent }]) => ({
+      arm,
+      verdicts,
+      findings: findings.map(({ scorer, conclusion }) => `${scorer}: ${conclusion}`),
+      spent,
+    })),
+  };
+  return { experiment, found };
+}
+
+function allPairs(found: Found | undefined): readonly ShownPair[] {
+  return (found?.rows ?? []).flatMap(({ item, arms }) =>
+    Object.entries(arms).flatMap(([arm, own]) =>
+      own.map(({ fork, verdict, because }) => ({ item, arm, verdict, fork, ...(because && { because }) })),
+    ),
+  );
+}
+
+/** @param wanted - verdicts; default: all but equal ones */
+function pairsOf(found: Found | undefined, wanted: readonly string[] | undefined, limit: number): readonly ShownPair[] {
+  return allPairs(found)
+    .filter(({ verdict }) => wanted?.includes(verdict) ?? verdict !== 'equal')
+    .slice(0, limit);
+}
+
+/** Pairs of the same item, arm and repeat that came to another verdict. */
+function changesOf(before: Found | undefined, after: Found | undefined, limit: number): readonly ChangedPair[] {
+  const counted = (found: Found | undefined): ReadonlyMap<string, ShownPair> => {
+    const repeats = new Map<string, number>();
+    return new Map(
+      allPairs(found).map((pair) => {
+        const key = `${pair.arm} ${pair.item}`;
+        const repeat = repeats.get(key) ?? 0;
+        repeats.set(key, repeat + 1);
+        return [`${key} ${repeat}`, pair];
+      }),
+    );
+  };
+  const others = counted(before);
+  const changes = [...counted(after)].flatMap(([key, { item, arm, verdict }]) => {
+    const other = others.get(key)?.verdict;
+    return other === undefined || other === verdict ? [] : [{ item, arm, before: other, after: verdict }];
+  });
+  return changes.slice(0, limit);
+}
+
+const counts = (of: string): ReturnType<typeof described> => described(amounts, of);
+
+export const readExperiments: RoutedOperation<ReadExperimentsInput, ReadExperimentsOutput, HistoryContext> = {
+  name: 'read_experiments',
+  summary: 'list experiments and what they found; of one also its pairs, equal ones left out',
+  input: {
+    name: { type: 'text', description: 'only this experiment', isPositional: true },
+    with: { type: 'text', description: 'an earlier experiment: which pairs came to another verdict since' },
+    verdict: {
+      type: 'texts',
+      description: 'only pairs with this verdict',
+      choices: verdicts,
+    },
+    limit: { type: 'integer', description: 'at most so many pairs', default: 50, min: 1, max: 1_000 },
+  },
+  output: 'the experiments, and pairs of the one that was named',
+  outputSchema: objectOf(
+    {
+      experiments: described(
+        listOf(
+          objectOf({
+            name: text,
+            runId: text,
+            status: text,
+            createdAt: time,
+            items: described(whole, 'how many runs it compares'),
+            baseline: counts('items by what became of them under the baseline'),
+            arms: described(
+              listOf(
+                objectOf({
+                  arm: described(text, 'its name'),
+                  verdicts: counts('pairs by verdict'),
+                  findings: described(texts, 'what it says by each scorer'),
+                  spent: amounts,
+                }),
+              ),
+              'what was changed, each with what became of the items',
+            ),
+          }),
+        ),
+        'the experiments, newest first',
+      ),
+      pairs: described(
+        listOf(
+          objectOf(
+            {
+              item: described(text, 'id of the recorded run'),
+              arm: described(text, 'the name of the arm'),
+              verdict: described(text, 'what became of the item'),
+              fork: described(text, 'id of the run to look at'),
+            },
+            { because: described(texts, 'what it would have done, asked or read, or why it failed') },
+          ),
+        ),
+        'items of the one that was named, by arm',
+      ),
+    },
+    {
+      changes: described(
+        listOf(
+          objectOf({
+            item: described(text, 'id of the recorded run'),
+            arm: described(text, 'the name of the arm'),
+            before: described(text, 'its verdict in the earlier experiment'),
+            after: described(text, 'its verdict in this one'),
+          }),
+        ),
+        'pairs that came to another verdict in the earlier experiment',
+      ),
+    },
+  ),
+  isReadOnly: true,
+  scope: 'read',
+  route: 'GET /experiments',
+  tool: {},
+  /** @throws RUN_NOT_FOUND */
+  async run(context, { name, with: earlier, verdict, limit = 50 }) {
+    if (name !== undefined) {
+      const { experiment, found } = await readNamed(context, name);
+      const before = earlier === undefined ? undefined : await readNamed(context, earlier);
+      return {
+        experiments: [experiment],
+        pairs: pairsOf(found, verdict, limit),
+        ...(before && { changes: changesOf(before.found, found, limit) }),
+      };
+    }
+    const experiments: ShownExperiment[] = [];
+    for await (const run of readAllRuns(context, { graphId: experimentGraphId }))
+      if (!isMadeByExperiment(run.runId)) experiments.push((await read(context, run)).experiment);
+    return { experiments, pairs: [] };
+  },
+};
+
+async function readNamed(context: HistoryContext, name: string): ReturnType<typeof read> {
+  const runId = derivedRunId('experiment', name);
+  const run = await context.store.readRun({ tenant: context.tenant, runId });
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+  return read(context, run);
+}

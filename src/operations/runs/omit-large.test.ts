@@ -1,0 +1,66 @@
+/** What of an answer is left out, and what stands in its place. */
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { standing } from '../contract/output-shapes.ts';
+import { omitLargeValues } from './omit-large.ts';
+
+const large = 'x'.repeat(70_000);
+const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+const answer = (state: object, more: object = {}): object => ({
+  runId: 'r',
+  status: 'completed',
+  seq: 3,
+  state,
+  ...more,
+});
+const omittedAt = (path: string, text: string, base = '') => ({
+  omitted: {
+    sha256: sha256Of(text),
+    bytes: text.length,
+    href: `${base}/v1/checkpoints/r%403/file?path=${encodeURIComponent(path)}`,
+  },
+});
+
+test('what is small stays as it is', () => {
+  const whole = answer({ scratch: { a: [1, { b: 'c' }] }, outputs: {} }, { outputs: undefined });
+  expect(omitLargeValues(whole, standing)).toEqual(whole);
+});
+
+test('a large value is left out alone, wherever it stands', () => {
+  const state = { scratch: { 'a.b': [{ big: large, small: 1 }] }, input: large, outputs: {} };
+  expect(omitLargeValues(answer(state), standing, '/cairn')).toEqual(
+    answer({
+      scratch: { 'a.b': [{ big: omittedAt('scratch.a\\.b.0.big', large, '/cairn'), small: 1 }] },
+      input: omittedAt('input', large, '/cairn'),
+      outputs: {},
+    }),
+  );
+});
+
+test('what is large by its many parts is left out as a whole', () => {
+  const many = Array.from({ length: 10_000 }, (_, index) => `item ${index}`);
+  expect(omitLargeValues(answer({ scratch: { many, one: 1 }, outputs: {} }), standing)).toEqual(
+    answer({ scratch: { many: omittedAt('scratch.many', JSON.stringify(many)), one: 1 }, outputs: {} }),
+  );
+});
+
+test('of a state with very many values whole parts are left out', () => {
+  const scratch = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`v${index}`, 'x'.repeat(10_000)]));
+  expect(omitLargeValues(answer({ scratch, outputs: { a: 1 } }), standing)).toEqual(
+    answer({ scratch: omittedAt('scratch', JSON.stringify(scratch)), outputs: { a: 1 } }),
+  );
+});
+
+test('outputs of a run are left out by where they stand in its state; what stands nowhere stays', () => {
+  const state = { scratch: {}, outputs: { returns: { big: large } } };
+  const path = 'outputs.returns.big';
+  expect(omitLargeValues(answer(state, { outputs: { big: large } }), standing)).toEqual(
+    answer(
+      { scratch: {}, outputs: { returns: { big: omittedAt(path, large) } } },
+      { outputs: { big: omittedAt(path, large) } },
+    ),
+  );
+  const elsewhere = answer({ scratch: {}, outputs: {} }, { outputs: { big: large } });
+  expect(omitLargeValues(elsewhere, standing)).toEqual(elsewhere);
+});

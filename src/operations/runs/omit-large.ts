@@ -1,0 +1,127 @@
+/**
+ * Leaves large values of a run's state out of an answer. In place of each stand its size, its hash and where it is read, whole or by ranges:
+ * whoever asks where a run stands gets an answer, whatever its nodes gave.
+ */
+import { createHash } from 'node:crypto';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import { runName } from '../../history/read/references.ts';
+import { formatPath } from '../../history/read/state-path.ts';
+import { isPlainObject } from '../../state/values/plain-object.ts';
+import { toJson } from '../contract/to-json.ts';
+import { outputsPathOf } from './run-outputs.ts';
+
+/** Stands in place of a value that is left out. */
+export interface OmittedValue {
+  readonly omitted: {
+    /** Of its bytes, in hexadecimal. */
+    readonly sha256: string;
+    /** Its size: of a text in UTF-8, of anything else as JSON. */
+    readonly bytes: number;
+    /** Path of the route that sends these bytes, or a range of them. */
+    readonly href: string;
+  };
+}
+
+/** The largest value that stands in an answer. */
+const valueBytesMax = 64 * 1024;
+/** The largest state. Of a larger one, parts such as `scratch` are left out as a whole. */
+const stateBytesMax = 512 * 1024;
+/** Quotes, a comma, or brackets. */
+const markBytes = 4;
+
+type Path = readonly string[];
+
+/** A value as it is sent, and its size. */
+interface Measured {
+  readonly value: unknown;
+  readonly bytes: number;
+}
+
+/** The values of one checkpoint. */
+class LargeValues {
+  readonly #file: string;
+
+  /** @param base - path at which the interface begins */
+  constructor(base: string, runId: string, seq: number) {
+    this.#file = `${base}/v1/checkpoints/${encodeURIComponent(`${runName(runId)}@${seq}`)}/file?path=`;
+  }
+
+  /** The parts of a state stay, with what is small in them, unless they are too large together. */
+  omitFromState(state: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const parts = Object.entries(state).map(([name, part]) => {
+      const measured = isPlainObject(part) ? this.#measureParts(part, [name]) : this.#measure(part, [name]);
+      return [name, part, measured] as const;
+    });
+    const isTooLarge = parts.reduce((sum, [, , { bytes }]) => sum + bytes, 0) > stateBytesMax;
+    return Object.fromEntries(
+      parts.map(([name, part, { value, bytes }]) => [
+        name,
+        isTooLarge && bytes > valueBytesMax ? this.#omit(part, [name]) : value,
+      ]),
+    );
+  }
+
+  omitFrom(value: unknown, path: Path): unknown {
+    return this.#measure(value, path).value;
+  }
+
+  #measure(value: unknown, path: Path): Measured {
+    const measured = this.#measureParts(value, path);
+    return measured.bytes > valueBytesMax ? { value: this.#omit(value, path), bytes: markBytes } : measured;
+  }
+
+  /** A value whose large parts are left out. */
+  #measureParts(value: unknown, path: Path): Measured {
+    if (typeof value === 'string') return { value, bytes: Buffer.byteLength(value) };
+    if (typeof value !== 'object' || value === null) return { value, bytes: markBytes };
+    const parts = Object.entries(value).map(
+      ([key, part]) => [key, part as unknown, this.#measure(part, [...path, key])] as const,
+    );
+    const bytes = parts.reduce((sum, [key, , part]) => sum + key.length + markBytes + part.bytes, markBytes);
+    if (parts.every(([, part, sent]) => Object.is(part, sent.value))) return { value, bytes };
+    const sent = parts.map(([key, , part]) => [key, part.value] as const);
+    return { value: Array.isArray(value) ? sent.map(([, part]) => part) : Object.fromEntries(sent), bytes };
+  }
+
+  #omit(value: unknown, path: Path): OmittedValue {
+    const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
+    return {
+      omitted: {
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+        bytes: bytes.length,
+        href: `${this.#file}${encodeURIComponent(formatPath(path))}`,
+      },
+    };
+  }
+}
+
+/**
+ * An output as JSON, without the large values of the states in it.
+ *
+ * @param schema - of the output: tells where states are
+ * @param base - path at which the HTTP interface begins: `/cairn` for `/cairn/v1/runs`
+ */
+export function omitLargeValues(output: unknown, schema: JsonSchema, base = ''): unknown {
+  return omitFrom(toJson(output), schema, base);
+}
+
+function omitFrom(value: unknown, { properties }: JsonSchema, base: string): unknown {
+  if (!isPlainObject(value) || !isPlainObject(properties)) return value;
+  const parts = properties as Readonly<Record<string, JsonSchema>>;
+  const { runId, seq, state } = value;
+  const values =
+    parts['state']?.['format'] === 'state' &&
+    typeof runId === 'string' &&
+    typeof seq === 'number' &&
+    isPlainObject(state)
+      ? new LargeValues(base, runId, seq)
+      : undefined;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => {
+      if (values !== undefined && name === 'state') return [name, values.omitFromState(part as typeof value)];
+      const path = name === 'outputs' && values !== undefined ? outputsPathOf(state as typeof value, part) : undefined;
+      if (path !== undefined) return [name, values?.omitFrom(part, path)];
+      return [name, omitFrom(part, parts[name] ?? {}, base)];
+    }),
+  );
+}
