@@ -10,7 +10,8 @@ export {
   type Coverage,
   type UncoveredEdge,
 } from './dialects/dot/simulate/scenario.ts';
-export { simulatePipeline } from './app/on-demand.ts';
+export { simulatePipeline } from './app/simulate/index.ts';
 export type { SimulateOptions, SimulationReport } from './app/simulate/simulate-pipeline.ts';
 export type { SimulatedRun } from './app/simulate/run-scenario.ts';
-export { exportFiles, type RunFolder, type RunFolderOptions } from './app/on-demand.ts';
+export { exportFiles } from './app/run-folder/index.ts';
+export type { RunFolder, RunFolderOptions } from './app/run-folder/run-folder.ts';

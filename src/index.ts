@@ -35,7 +35,8 @@ export {
   type StepContext,
   type StepOptions,
 } from './graph/contracts/node-contract.ts';
-export type { RetryPolicy, SpanAttributes, SpanParts, TraceSpan } from './graph/contracts/contracts.ts';
+export type { RetryPolicy } from './graph/contracts/retry-policy.ts';
+export type { SpanAttributes, SpanParts, TraceSpan } from './graph/contracts/trace-span.ts';
 export type { Attributes, Span, Telemetry } from './ports/telemetry.ts';
 export { compileGraph } from './graph/compile/compile-graph.ts';
 export { CairnError, type ErrorCode } from './errors.ts';
@@ -70,20 +71,21 @@ export {
   type Interviewer,
   type RecordedAnswer,
 } from './app/interview/interview.ts';
-export type { StateAt } from './history/read/whole-checkpoint.ts';
-export { drawGraph, drawPage } from './app/on-demand.ts';
-export { openCairn } from './app/on-demand.ts';
+export type { StateAt } from './history/read/state-at.ts';
+export { drawGraph, drawPage } from './app/draw/index.ts';
+export { openCairn } from './app/open-cairn.ts';
 export type { Cairn, CairnOptions } from './app/cairn.ts';
 export { openHistory, type HistoryOptions } from './app/open-store/open-history.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './stores/memory/index.ts';
 export { openStore, type OpenedStore, type OpenStoreOptions } from './app/open-store/open-store.ts';
 export type { ComparedCheckpoints, History, WaitsQuery } from './history/history.ts';
 export type { Change } from './history/stored/change.ts';
-export type { OpenQuestion } from './history/stored/messages.ts';
+export type { OpenQuestion } from './history/stored/wait-row.ts';
 export type { CheckpointQuery, ListedCheckpoint } from './history/read/list-checkpoints.ts';
 export type { ListedRun, ListQuery } from './history/read/list-runs.ts';
 export type { CheckpointDetails, LogEntry } from './history/read/log.ts';
-export type { CheckpointName, CheckpointPosition, RunName, Tag } from './history/read/tag-checkpoint.ts';
+export type { CheckpointName, CheckpointPosition, RunName } from './history/read/references.ts';
+export type { Tag } from './history/read/tag-checkpoint.ts';
 export type { Bisection, FoundCheckpoint } from './history/explain/bisect.ts';
 export type { Blame, BlamedPart } from './history/explain/blame.ts';
 export type { ExplainedEdge } from './history/explain/explain-edges.ts';

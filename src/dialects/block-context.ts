@@ -14,15 +14,10 @@ import type {
 import type { Amounts } from '../graph/amounts.ts';
 import type { AnswerTo } from '../graph/contracts/answer-types.ts';
 import type { MemoryConsistency } from '../graph/contracts/memory-consistency.ts';
-import type {
-  ModelAccess,
-  BlobAccess,
-  FileAccess,
-  SecretReader,
-  VisitPast,
-  SpanParts,
-  TraceSpan,
-} from '../graph/contracts/contracts.ts';
+import type { ModelAccess } from '../graph/contracts/model-messages.ts';
+import type { BlobAccess, FileAccess, SecretReader } from '../graph/contracts/access.ts';
+import type { VisitPast } from '../graph/contracts/visit-past.ts';
+import type { SpanParts, TraceSpan } from '../graph/contracts/trace-span.ts';
 import { CairnError } from '../errors.ts';
 import { scopePast } from '../graph/contracts/scoped-past.ts';
 import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } from '../graph/contracts/node-type.ts';
@@ -30,7 +25,7 @@ import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } fro
 // Questions of a workflow that another one runs say which workflow asks.
 
 /** The question, with the name of the workflow before it. */
-export function namedQuestion<Q extends { readonly prompt: string }>(name: string, question: Q): Q {
+function namedQuestion<Q extends { readonly prompt: string }>(name: string, question: Q): Q {
   return { ...question, prompt: `[Child workflow '${name}'] ${question.prompt}` };
 }
 
@@ -106,6 +101,9 @@ export class BlockContext implements TypedNodeContext {
   }
   get memoryConsistency(): MemoryConsistency | undefined {
     return this.ctx.memoryConsistency;
+  }
+  get cannotAct(): boolean {
+    return this.ctx.cannotAct;
   }
   get idempotencyKey(): string {
     return this.ctx.idempotencyKey;

@@ -1,6 +1,7 @@
 /** What doors know of a workflow that was read from a text, whatever its dialect. */
-import type { EffectClass } from '../graph/contracts/node-contract.ts';
+import type { EffectClass, InnerWork } from '../graph/contracts/node-contract.ts';
 import type { Graph, Violation } from '../graph/graph.ts';
+import type { RetentionSettings } from '../graph/retention.ts';
 import type { JsonSchema, PlannedTool } from '../graph/contracts/node-type.ts';
 
 // A workflow read from text, in the form that all interfaces use, whatever its dialect.
@@ -33,6 +34,8 @@ export interface WorkflowBlock {
   readonly effect: EffectClass;
   /** False if the class is only the default of a function that declares none. */
   readonly isDeclared?: false;
+  /** What it does to the world inside, in nodes, workflows and agents, where its own effect class does not say that. */
+  readonly inside?: InnerWork;
   /** The most attempts. */
   readonly attempts: number;
   /**
@@ -59,6 +62,8 @@ export interface CheckpointSettings {
   readonly auto_cleanup?: boolean;
   readonly cleanup_interval_seconds?: number;
   readonly max_checkpoint_size_mb?: number;
+  /** What `retention`, beside `checkpoint`, says of the runs that ended. */
+  readonly retention?: RetentionSettings;
 }
 
 export interface TextWorkflow {

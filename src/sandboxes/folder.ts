@@ -4,14 +4,16 @@ import { chmod, lchown, lstat, mkdir, open, readdir, readlink, rm, symlink } fro
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { FileAccess } from '../graph/contracts/contracts.ts';
+import type { FileAccess } from '../graph/contracts/access.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { FileRef } from '../graph/file-ref.ts';
-import { setOwn } from '../state/values/values.ts';
+import { setOwn } from '../state/values/plain-object.ts';
 
 /** What stands at a path: a file, a folder, or a link. Modes are permissions only; owners and times are not recorded. */
 export type FolderEntry =
-  { readonly file: FileRef; readonly mode: number } | { readonly folder: number } | { readonly link: string };
+  | { readonly file: FileRef; readonly mode: number }
+  | { readonly folder: number }
+  | { readonly link: string };
 
 /** The content of a folder, by path. Parents stand before what is in them. */
 export type Manifest = ReadonlyMap<string, FolderEntry>;
@@ -72,6 +74,8 @@ export async function makeEqual(
   files: FileAccess,
   owner?: FolderOwner,
 ): Promise<void> {
+  // A command may have closed it to itself, and so to this process if both are one user.
+  await chmod(folder, 0o755);
   for (const name of await readdir(folder)) await removeTree(join(folder, name));
   const own = async (path: string): Promise<void> => owner && (await lchown(path, owner.uid, owner.gid));
   const folders: (readonly [string, number])[] = [];

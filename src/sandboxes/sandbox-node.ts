@@ -1,15 +1,16 @@
 /** A node that runs a command in a sandbox, and tools with which an agent does. */
-import { tool, type ComposedTool } from '../agents/tools/tool-box.ts';
+import { tool, workInTools, type ComposedTool } from '../agents/tools/tool-box.ts';
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
 import type { FileRef } from '../graph/file-ref.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
-import { describeConfig, resolveComputed, type Computed } from '../nodes/draft/node-parts.ts';
+import { describeConfig, resolveComputed, type Computed } from '../nodes/draft/computed.ts';
 import {
   checkSandboxOptions,
   SandboxSession,
   sandboxOptionNames,
+  workOutside,
   type SandboxOptions,
   type SandboxOutput,
 } from './session.ts';
@@ -79,7 +80,7 @@ export function sandboxNode<S extends StateView = StateView>(
       type: 'sandbox',
       effect: 'read',
       config: { ...(data as object), ...own, sandboxes: sandboxes.name },
-      implementation: { run, codeText },
+      implementation: { run, codeText, inside: workOutside(config) },
     },
     options,
   );
@@ -141,6 +142,12 @@ export function sandboxTools(
     properties: object,
     required: readonly string[] = Object.keys(properties),
   ): Readonly<Record<string, unknown>> => ({ type: 'object', required, additionalProperties: false, properties });
+  const exec: ComposedTool['run'] = (args, ctx) => {
+    const { command, input } = args as { readonly command: readonly string[]; readonly input?: string };
+    return sessionOf(ctx).exec(command, { input, ctx });
+  };
+  const [outside] = workOutside(options);
+  if (outside !== undefined) workInTools.set(exec, outside);
   return {
     exec: tool({
       description: `Runs a program in a sandbox${options.network === true ? '' : ' without a network'}, and gives its exit code and what it printed. No shell reads the arguments; for a script: ["sh", "-c", "…"].`,
@@ -153,10 +160,7 @@ export function sandboxTools(
       ),
       composed: true,
       approval: 'never',
-      run: (args, ctx) => {
-        const { command, input } = args as { readonly command: readonly string[]; readonly input?: string };
-        return sessionOf(ctx).exec(command, { input, ctx });
-      },
+      run: exec,
     }),
     write_file: tool({
       description: 'Writes a file in the folder of the sandbox.',

@@ -1,10 +1,9 @@
 /** A sandbox in a node's function: its folder is part of the history, so commands can be repeated, forked and taken over (SB1, SB2). */
 import { CairnError } from '../errors.ts';
 import { hashValue } from '../graph/canonical.ts';
-import { NodeFailure, type NodeContext, type StepContext } from '../graph/contracts/node-contract.ts';
+import { NodeFailure, type InnerWork, type NodeContext, type StepContext } from '../graph/contracts/node-contract.ts';
 import type { FileRef } from '../graph/file-ref.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
-import { resolveSecrets } from '../nodes/secrets/secret.ts';
 import { createBoundedText } from '../nodes/shell/bounded-text.ts';
 import type {
   Sandbox,
@@ -90,6 +89,13 @@ export function checkSandboxOptions(builder: string, options: SandboxOptions): v
   refuseUnknownKeys(`${builder}: limits`, limits, ['processes', 'memoryBytes', 'diskBytes']);
   if (![undefined, 'always', 'never'].includes(approval)) refuse("approval must be 'always' or 'never'");
   if (![undefined, true, false].includes(network)) refuse('network must be true or false');
+}
+
+/** What commands do to the world beside their folder, and whether a person is asked before each. Empty: nothing. */
+export function workOutside({ sandboxes, network = false, approval = 'always' }: SandboxOptions): readonly InnerWork[] {
+  if (!network && sandboxes.isolates) return [];
+  const asks = approval === 'always';
+  return [{ effect: 'external', asks, isAllowed: !asks }];
 }
 
 /** The sandbox of one attempt. It is opened when a command really runs, so never for commands on record. */
@@ -257,15 +263,15 @@ export class SandboxSession {
     before: Manifest,
   ): Promise<RecordedCommand> {
     const { env = {}, maxOutputBytes = 64 * 1024, maxChangedBytes = 64 * 1024 * 1024 } = this.#options;
-    const { mask } = await resolveSecrets({}, ctx.secrets);
     const texts = { stdout: createBoundedText(maxOutputBytes), stderr: createBoundedText(maxOutputBytes) };
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
     const onOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array): void =>
       texts[stream].push(decoders[stream].decode(bytes, { stream: true }));
     const command: SandboxCommand = { signal, key, env, onOutput, ...(input !== undefined && { input }) };
+    // Secrets that the run has used are masked where the step's result is taken in.
     const printed = (): Pick<SandboxOutput, 'stdout' | 'stderr'> => ({
-      stdout: mask.text(texts.stdout.end().text),
-      stderr: mask.text(texts.stderr.end().text),
+      stdout: texts.stdout.end().text,
+      stderr: texts.stderr.end().text,
     });
     if (this.#remote !== undefined) {
       const end = await this.#remote.run(ctx.files, this.#request(key), argv, command, before);

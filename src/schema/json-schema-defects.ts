@@ -1,5 +1,5 @@
 /** Finds faults in JSON Schemas themselves. A keyword that would have no effect is a fault (W3.3). */
-import { isPlainObject } from '../state/values/values.ts';
+import { isPlainObject } from '../state/values/plain-object.ts';
 
 /** What the value of a keyword must be. */
 type Kind =

@@ -2,8 +2,9 @@
 import { currentBudget, Overdrawn, withBudget } from '../graph/expression/expression-budget.ts';
 import { payForWhole } from '../graph/expression/expression-meter.ts';
 import { fitsPattern } from '../graph/expression/pattern.ts';
-import { canonicalText, getOwn, type PlainObject } from '../state/values/values.ts';
-import { encodeValue } from '../state/values/codec.ts';
+import { canonicalText } from '../state/values/canonical-text.ts';
+import { getOwn, type PlainObject } from '../state/values/plain-object.ts';
+import { encodeValue } from '../state/values/encode.ts';
 import { resolvePointer } from './json-schema-defects.ts';
 
 export { schemaDefect } from './json-schema-defects.ts';

@@ -2,7 +2,8 @@
 import { CairnError } from '../errors.ts';
 import type { StandardResult, StandardSchema } from '../graph/graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
-import { isPlainObject, nestingFault } from '../state/values/values.ts';
+import { isPlainObject } from '../state/values/plain-object.ts';
+import { nestingFault } from '../state/values/nesting.ts';
 import { schemaDefect, schemaFault } from './json-schema.ts';
 
 /** JSON Schema, or a Standard Schema that can produce its JSON Schema (Zod 4.2 and later). */

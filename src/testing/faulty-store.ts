@@ -2,7 +2,7 @@
 
 import { CairnError, maybeWritten, type ErrorData } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { ClaimableQuery, Commit, Store } from '../ports/store.ts';
+import type { ClaimableQuery, Commit, CountQuery, Store } from '../ports/store.ts';
 import { createSeededRandom, type SeededRandom } from './virtual-clock.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -11,6 +11,9 @@ export type StoreMethod = Exclude<
   | 'name'
   | 'capabilities'
   | 'blobs'
+  | 'limits'
+  | 'removals'
+  | 'ended'
   | 'watch'
   | 'hearsOthers'
   | 'readTime'
@@ -76,6 +79,7 @@ export const storeMethods: readonly StoreMethod[] = [
   'readMessages',
   'hasMessage',
   'listWaits',
+  'clearDelivery',
   'tagCheckpoint',
   'removeTag',
   'readTags',
@@ -90,16 +94,33 @@ export function createFaultyStore(store: Store, options: FaultyStoreOptions): St
     const call = (store[method] as Call).bind(store);
     return [method, (...args) => network.carry(method, args, call)];
   });
+  /** The parts of the port that a store may lack. Their calls fare like a removal. */
+  const part = <Part extends object>(methods: Part | undefined): Part | undefined =>
+    methods &&
+    (Object.fromEntries(
+      Object.entries(methods).map(([name, call]: [string, Call]) => [
+        name,
+        (...args: readonly unknown[]) => network.carry('removeRun', args, call),
+      ]),
+    ) as Part);
   return {
     name: store.name,
     capabilities: store.capabilities,
+    ...(store.limits && { limits: store.limits }),
     ...Object.fromEntries(calls),
+    ...(store.removals && { removals: part(store.removals) }),
+    ...(store.ended && { ended: part(store.ended) }),
     ...(store.watch && {
       watch: (tenant: string, wake: (runId?: string) => void) => store.watch?.(tenant, network.delayed(wake)),
     }),
     ...(store.hearsOthers && { hearsOthers: () => store.hearsOthers?.() }),
     ...(store.readTime && { readTime: () => store.readTime?.() }),
     ...(store.readBacklog && { readBacklog: (query: ClaimableQuery) => store.readBacklog?.(query) }),
+    ...(store.countCodes && {
+      countCodes: (tenant: string, graphs: readonly string[]) => store.countCodes?.(tenant, graphs),
+    }),
+    ...(store.countRuns && { countRuns: (query: CountQuery) => store.countRuns?.(query) }),
+    ...(store.countOpen && { countOpen: (tenant: string) => store.countOpen?.(tenant) }),
     ...(store.examine && { examine: () => store.examine?.() }),
     ...(store.findDamage && { findDamage: () => store.findDamage?.() }),
     ...(store.readSpace && { readSpace: () => store.readSpace?.() }),

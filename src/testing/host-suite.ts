@@ -1,7 +1,7 @@
 /** The test suite that every host must pass (HO1 to HO8): whatever calls `engine.advance`, each run ends, and each effect happens once. */
 import assert from 'node:assert/strict';
 import { createDefaultEngine } from '../app/default-engine.ts';
-import type { Engine, Host } from '../engine/api.ts';
+import type { Engine, RunWaker } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile/compile-graph.ts';
 import type { NodeContext, EffectClass } from '../graph/contracts/node-contract.ts';
@@ -16,7 +16,7 @@ export interface HostedRuns {
 }
 
 /** A host to be tested. Its engine's `dispatchBy` has been called, if it is to be woken. */
-export interface HostUnderTest extends Host {
+export interface HostUnderTest extends RunWaker {
   /** Does what the host does once a minute, now. */
   sweep(): Promise<void>;
   /** Loses all that the host knows of runs. Absent if it keeps nothing. */

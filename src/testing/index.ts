@@ -31,6 +31,16 @@ export {
   findEffectFaults,
 } from './crash-kit/find-effect-faults.ts';
 
+// Replay recorded runs under other code.
+export {
+  replay,
+  replayMatchers,
+  type Replay,
+  type Replayed,
+  type ReplayedRun,
+  type ReplayOptions,
+} from './replay-runs.ts';
+
 // Hold an adapter to its port.
 export { storeSuite } from './store-suite/store-suite.ts';
 export type { StoreSuiteOptions, StoreSupport, StoreUnderTest } from './store-suite/examples.ts';

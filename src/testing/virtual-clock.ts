@@ -2,6 +2,7 @@
  * A clock for tests. Time stands still while work is being done, and jumps from one timer to the next on request, or automatically.
  */
 import { CairnError } from '../errors.ts';
+import { seededRandom } from '../experiments/statistics.ts';
 import type { Clock } from '../ports/clock.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -22,13 +23,7 @@ export interface SeededRandom {
 
 /** Makes a generator from an integer seed (mulberry32). */
 export function createSeededRandom(seed: number): SeededRandom {
-  let state = seed >>> 0;
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
+  const next = seededRandom(seed);
   const integer = (below: number): number => Math.floor(next() * below);
   return {
     next,

@@ -10,10 +10,14 @@ import type {
   GraphPolicies,
   OnBudget,
   GraphSchemas,
+  TimeLimit,
 } from '../../graph/graph.ts';
-import type { Amounts, NoNames } from '../../graph/amounts.ts';
+import type { Amounts } from '../../graph/amounts.ts';
+import type { Webhook } from '../../graph/webhooks.ts';
+import type { NoNames } from '../../graph/contracts/node-contract.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import { layApprovals } from './approval.ts';
+import { withDerived } from './derived-names.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
 import {
@@ -29,6 +33,7 @@ import {
 } from './graph-parts.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { Fits, Reducers, NodeFunction, OutputOf, SchemaInput, TypedAnswers, TypedState } from './typed-state.ts';
+import type { LimitRef } from '../../graph/limit.ts';
 
 // Finds where in the author's file a builder method was called (`file:line`), so that an error can name the line to fix.
 
@@ -57,7 +62,7 @@ const violated: Condition = {
 };
 
 /** Adds the condition to a guardrail's reroute edge that was written without one: the edge fires only if the check found a violation. */
-export function completeGuardrailEdge(edge: EdgeDefinition, source: NodeDefinition | undefined): EdgeDefinition {
+function completeGuardrailEdge(edge: EdgeDefinition, source: NodeDefinition | undefined): EdgeDefinition {
   const { rerouteTarget } = (source?.config ?? {}) as { readonly rerouteTarget?: unknown };
   const isBare = edge.condition === undefined && edge.choice === undefined && edge.always !== true;
   return source?.type === 'guardrail' && rerouteTarget === edge.to && isBare ? { ...edge, condition: violated } : edge;
@@ -88,11 +93,22 @@ export interface GraphOptions<Reduced extends Reducers = Reducers> {
   readonly onBudget?: OnBudget;
   /** How nodes remember over sessions, unless their own settings say otherwise (A43). Default: as their memory says. */
   readonly memoryConsistency?: MemoryConsistency;
+  /** The limits that each run is under, over all workers: `limit: perUser`, or their names (docs/guide/limits-and-rates.md). */
+  readonly limit?: LimitRef | readonly LimitRef[];
+  /** What the ends of its runs and their questions are told to. See docs/guide/webhooks.md. */
+  readonly webhooks?: readonly Webhook[];
   /**
    * Id of a node without edges that runs once after a cancel, when what was under way has ended: it undoes what the run did outside. It
    * sees the state as it was then, and `ctx.cancel` has the reason. See docs/guide/cancel.md.
    */
   readonly onCancel?: string;
+  /**
+   * Id of a node without edges that runs once when the run has failed for good, before it stands failed. `ctx.failure` says why. See
+   * docs/guide/run-ends.md.
+   */
+  readonly onRunFailure?: string;
+  /** How long a run may take from its admission on, in ms; `{ ms, countsWaits: false }`: without the time in which it is paused. */
+  readonly timeLimit?: TimeLimit;
 }
 
 /** Options of an edge. */
@@ -120,7 +136,11 @@ const optionNames = [
   'budget',
   'onBudget',
   'memoryConsistency',
+  'limit',
+  'webhooks',
   'onCancel',
+  'onRunFailure',
+  'timeLimit',
 ] as const satisfies readonly (keyof GraphOptions)[];
 const schemaNames = ['input', 'scratch', 'artifacts'] as const satisfies readonly (keyof GraphSchemas)[];
 const edgeOptionNames = [
@@ -250,19 +270,25 @@ export class AgentGraph<
    * Builds the graph model.
    * @throws GRAPH_INVALID with every fault, each with its place and its fix
    */
-  toGraph({ tools = {} }: GraphParts = {}): Graph {
-    const { id = 'graph', reducers, checkpointPolicy = 'none', ...policies } = this.#options;
+  toGraph({ tools = {}, renamed, migrations, version }: GraphParts = {}): Graph {
+    const { id = 'graph', reducers, checkpointPolicy = 'none', webhooks, ...policies } = this.#options;
     const faults = new Faults(this.#faults.list);
     const approvals: Drafting['approvals'] = new Map();
     const definitions = this.#nodes.map((define) => define({ faults, tools, approvals }));
     const nodes = new Map(definitions.map((node) => [node.id, node]));
+    const laid = layApprovals(
+      definitions,
+      this.#edges.map((edge) => completeGuardrailEdge(edge, nodes.get(edge.from))),
+      approvals,
+      renamed,
+    );
     return faults.compile({
       id,
-      ...layApprovals(
-        definitions,
-        this.#edges.map((edge) => completeGuardrailEdge(edge, nodes.get(edge.from))),
-        approvals,
-      ),
+      ...laid,
+      ...(renamed !== undefined && { renamed: withDerived(renamed, laid.nodes) }),
+      ...(migrations !== undefined && { migrations }),
+      ...(version !== undefined && { version }),
+      ...(webhooks !== undefined && { webhooks }),
       schemas: this.#schemas,
       policies: { ...policies, checkpoint: checkpointPolicy },
       ...(reducers === undefined ? {} : { reducers }),

@@ -63,6 +63,7 @@ export function layApprovals(
   nodes: readonly NodeDefinition[],
   edges: readonly EdgeDefinition[],
   approvals: ReadonlyMap<string, ApprovedNode>,
+  renamed: Readonly<Record<string, string>> = {},
 ): { readonly nodes: readonly NodeDefinition[]; readonly edges: readonly EdgeDefinition[] } {
   if (approvals.size === 0) return { nodes, edges };
   const links = edges.map((edge) =>
@@ -74,7 +75,7 @@ export function layApprovals(
     const { when: _when, join: _join, ...rest } = node;
     const at = node.place === undefined ? {} : { place: node.place };
     links.push({ from: approvalId(node.id), to: node.id, condition: answeredAs(true), ...at });
-    return [questionNode(node, of), { ...rest, implementation: approvedWork(node) }];
+    return [questionNode(node, of, renamed[node.id] ?? node.id), { ...rest, implementation: approvedWork(node) }];
   });
   return { nodes: laid, edges: links };
 }
@@ -82,6 +83,7 @@ export function layApprovals(
 function questionNode(
   { id, when, join, place, onFailure, maxVisits }: NodeDefinition,
   of: ApprovedNode,
+  recorded: string,
 ): NodeDefinition {
   const { approval, input } = of;
   const { accepts, edit = [], deadlineMs, onDeadline, onRejected, audience = 'staff', prompt } = approval;
@@ -89,9 +91,9 @@ function questionNode(
     id: approvalId(id),
     type: 'approval',
     effect: 'human',
-    config: { node: id, edit, audience, onDeadline, onRejected, deadlineMs, accepts: accepts?.source, prompt: typeof prompt === 'string' ? prompt : null }, // prettier-ignore
+    config: { node: recorded, edit, audience, onDeadline, onRejected, deadlineMs, accepts: accepts?.source, prompt: typeof prompt === 'string' ? prompt : null }, // prettier-ignore
     implementation: {
-      run: (ctx) => ask(ctx, id, approval as NodeApproval, input),
+      run: (ctx) => ask(ctx, recorded, approval as NodeApproval, input),
       codeText: [input, approval.when ?? '', prompt].map(String).join('\n'),
       outputFault: approvedFault,
     },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Engine, OpenQuestion, RunHandle, RunResult } from '../../engine/api.ts';
 import { END, START, type GraphSchemas } from '../../graph/graph.ts';
-import type { CheckpointName } from '../../history/read/tag-checkpoint.ts';
+import type { CheckpointName } from '../../history/read/references.ts';
 import { AgentGraph } from './agent-graph.ts';
 
 const wait = (waitId: string, node: readonly string[], name = 'question'): OpenQuestion => ({

@@ -1,5 +1,6 @@
 /** A graph together with the engine that runs it. */
 import type {
+  Acting,
   CancelOptions,
   CheckpointRef,
   Engine,
@@ -9,17 +10,20 @@ import type {
   RunEvent,
   RunHandle,
   RunResult,
+  SignalOptions,
   StreamEvent,
   WholeCheckpoint,
 } from '../../engine/api.ts';
+import { recordedIdOf } from '../../graph/compile/recorded-names.ts';
 import { findWait } from '../../engine/validate/find-wait.ts';
 import { CairnError } from '../../errors.ts';
+import { readRetention, type RetentionRules, type RetentionSettings } from '../../graph/retention.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { RunnableGraph } from '../../graph/runnable-graph.ts';
 import type { History } from '../../history/history.ts';
-import type { RunName } from '../../history/read/tag-checkpoint.ts';
+import type { RunName } from '../../history/read/references.ts';
 import { parsePath } from '../../history/read/state-path.ts';
-import type { StateAt } from '../../history/read/whole-checkpoint.ts';
+import type { StateAt } from '../../history/read/state-at.ts';
 import {
   checkOptions,
   type AnyAnswers,
@@ -31,6 +35,7 @@ import {
   type InvokeOptions,
   type PreviewedOptions,
   type RunTarget,
+  type SignalledOptions,
   type StreamOptions,
   createDefaultEngine,
 } from './run-options.ts';
@@ -69,6 +74,45 @@ type ArtifactsOf<Result> = Result extends { readonly state: { readonly artifacts
   ? Artifacts
   : unknown;
 
+/** Removals after runs of a graph: one at a time, and of runs that end meanwhile the last one counts. */
+class Expiry {
+  readonly #rules: RetentionRules;
+  #working: Promise<void> | undefined;
+  #next: string | undefined;
+
+  constructor(rules: RetentionRules) {
+    this.#rules = rules;
+  }
+
+  after(engine: Engine, runId: string): void {
+    this.#next = runId;
+    this.#working ??= this.#work(engine).finally(() => {
+      this.#working = undefined;
+    });
+  }
+
+  /** Resolves when none is under way. */
+  async done(): Promise<void> {
+    await this.#working;
+  }
+
+  /** What goes wrong here touches no run: the next removal tries again. */
+  async #work({ ports }: Engine): Promise<void> {
+    const { store, tenant, clock } = ports;
+    const { expireSome } = await import('../../history/retention/apply-retention.ts');
+    const place = { store, tenant, now: () => clock.now(), isWorkerDead: () => undefined };
+    for (let runId = this.#next; runId !== undefined; runId = this.#next) {
+      this.#next = undefined;
+      try {
+        const run = await store.readRun({ tenant, runId });
+        if (run !== undefined) await expireSome(place, run, this.#rules);
+      } catch (error) {
+        if (!CairnError.is(error)) throw error;
+      }
+    }
+  }
+}
+
 /**
  * A graph that can be run. Every method also works on runs that other or earlier processes started. Every method throws CONFIG_INVALID,
  * before it does anything, for an unknown option or an option of the wrong type.
@@ -83,6 +127,9 @@ export class CompiledGraph<
   readonly #makeEngine: () => Engine;
   readonly #ownsEngine: boolean;
   #engine: Engine | undefined;
+  /** Which of its runs that ended are kept, as `compile` was told. Absent: all. */
+  readonly retention?: RetentionSettings;
+  readonly #expiry: Expiry | undefined;
   readonly #present: (result: RunResult) => Result;
 
   /**
@@ -92,10 +139,19 @@ export class CompiledGraph<
    */
   constructor(build: (parts: GraphParts) => Graph, options: CompileOptions, present: (result: RunResult) => Result) {
     checkOptions('compile', options);
-    const { tools = {}, engine, ...settings } = options;
+    const { tools = {}, renamed, migrations, version, retention, engine, ...settings } = options;
     if (engine !== undefined) refuseSettings(settings);
-    const graph = build({ tools });
+    const graph = build({
+      tools,
+      ...(renamed !== undefined && { renamed }),
+      ...(migrations !== undefined && { migrations }),
+      ...(version !== undefined && { version }),
+    });
     this.graph = graph;
+    if (retention !== undefined) {
+      this.retention = retention;
+      this.#expiry = new Expiry(readRetention(retention));
+    }
     this.#present = present;
     this.#ownsEngine = engine === undefined;
     this.#engine = engine;
@@ -128,15 +184,33 @@ export class CompiledGraph<
     return this.#begin(input, options);
   }
 
-  #begin(input: Input, { runId, meta, detach, schedule, traceparent, budget }: BeginOptions): Promise<RunHandle> {
-    return this.engine.start(this.graph, input, {
+  async #begin(
+    input: Input,
+    { runId, meta, detach, schedule, traceparent, budget, by, door, as }: BeginOptions,
+  ): Promise<RunHandle> {
+    const handle = await this.engine.start(this.graph, input, {
       ...(runId === undefined ? {} : { runId }),
       ...(meta === undefined ? {} : { meta }),
       ...(detach === undefined ? {} : { detach }),
       ...(schedule === undefined ? {} : { schedule }),
       ...(traceparent === undefined ? {} : { traceparent }),
       ...(budget === undefined ? {} : { budget }),
+      ...(by === undefined ? {} : { by }),
+      ...(door === undefined ? {} : { door }),
+      ...(as === undefined ? {} : { as }),
     });
+    return detach === true ? handle : this.#expireAfter(handle);
+  }
+
+  /** Removes some of what expired once the run has come to rest here. */
+  #expireAfter(handle: RunHandle): RunHandle {
+    const expiry = this.#expiry;
+    if (expiry !== undefined)
+      handle.result().then(
+        () => expiry.after(this.engine, handle.runId),
+        () => undefined,
+      );
+    return handle;
   }
 
   /** Starts a run and yields its events until it ends or is paused. Leaving the loop early does not stop the run. */
@@ -171,11 +245,12 @@ export class CompiledGraph<
    */
   async resume(target?: RunTarget, options: ContinueOptions<Answers> = {}): Promise<Result> {
     checkOptions('resume', options);
-    const { answers, ...rest } = options;
+    const { answers, roles, ...rest } = options;
+    const { by, door, as } = options;
     const named = target === undefined ? await this.#latestOpen() : target;
-    const runId = answers === undefined ? await this.#runToResume(named) : await this.#runOf(named);
-    await this.#answerAll(runId, answers ?? {}, { by: options.by, stays: true });
-    return this.#finish(await this.engine.resume(runId, { ...rest, graph: this.graph }));
+    const runId = answers === undefined ? await this.#runToResume(named, by) : await this.#runOf(named);
+    await this.#answerAll(runId, answers ?? {}, { by, roles, door, as, stays: true });
+    return this.#finish(this.#expireAfter(await this.engine.resume(runId, { ...rest, graph: this.graph })));
   }
 
   /**
@@ -209,7 +284,7 @@ export class CompiledGraph<
     run: RunTarget,
     wait: Wait,
     value: Answers[Wait],
-    options: { readonly by?: string } = {},
+    options: Acting = {},
   ): Promise<void> {
     checkOptions('answer', options);
     await this.#answerAll(await this.#runOf(run), { [wait]: value }, options);
@@ -219,7 +294,7 @@ export class CompiledGraph<
   async answerAll(
     run: RunTarget,
     answers: NonNullable<ContinueOptions<Answers>['answers']>,
-    options: { readonly by?: string } = {},
+    options: Acting = {},
   ): Promise<void> {
     checkOptions('answer', options);
     await this.#answerAll(await this.#runOf(run), answers, options);
@@ -229,9 +304,30 @@ export class CompiledGraph<
    * Sends a signal that a node waits for now or will wait for later.
    * @throws RUN_NOT_FOUND, RUN_FINISHED, SIGNAL_INVALID a node waits for it, and it does not fit its schema; VALUE_UNSTORABLE
    */
-  async signal(run: RunTarget, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
+  async signal(
+    run: RunTarget,
+    name: string,
+    value: unknown,
+    options: Omit<SignalOptions, 'stays'> = {},
+  ): Promise<void> {
     checkOptions('signal', options);
     await this.engine.signal(await this.#runOf(run), name, value, options);
+  }
+
+  /**
+   * Sends a signal to the run of an id, and starts it first with `input` if there is none, in one write. Under one `id` it is one signal.
+   * @throws RUN_ENDED the run has ended, and nothing is recorded; RUN_EXISTS it is of another graph; INPUT_INVALID, SIGNAL_INVALID, ID_INVALID,
+   * VALUE_UNSTORABLE
+   */
+  async signalWithStart(
+    runId: string,
+    input: Input,
+    name: string,
+    value: unknown,
+    options: SignalledOptions = {},
+  ): Promise<RunHandle> {
+    checkOptions('signalWithStart', options);
+    return this.engine.signalWithStart(this.graph, runId, input, name, value, options);
   }
 
   /**
@@ -282,6 +378,7 @@ export class CompiledGraph<
 
   /** Closes the engine if `compile` created it. Unfinished runs can be resumed by another engine. */
   async close(): Promise<void> {
+    await this.#expiry?.done();
     if (this.#ownsEngine) await this.#engine?.close();
   }
 
@@ -311,24 +408,31 @@ export class CompiledGraph<
     throw new CairnError('RUN_NOT_FOUND', { runId: `of ${id}`, hint });
   }
 
-  async #runToResume(target: RunTarget): Promise<string> {
+  async #runToResume(target: RunTarget, by: string | undefined): Promise<string> {
     const { runId, seq, isHead } = await this.engine.locate(target);
-    return isHead ? runId : (await this.engine.fork({ runId, seq }, { graph: this.graph })).runId;
+    if (isHead) return runId;
+    return (await this.engine.fork({ runId, seq }, { graph: this.graph, ...(by !== undefined && { by }) })).runId;
   }
 
   /** Gives all answers or none, so that a misspelt name or an answer that does not fit leaves nothing half done. */
   async #answerAll(
     runId: string,
     answers: Readonly<Record<string, unknown>>,
-    { by, stays = false }: { readonly by?: string | undefined; readonly stays?: boolean },
+    {
+      stays = false,
+      ...who
+    }: { readonly [Name in keyof Acting]: Acting[Name] | undefined } & { readonly stays?: boolean },
   ): Promise<void> {
     const names = Object.keys(answers);
     if (names.length === 0) return;
     const waits = await this.engine.waits(runId);
     // Names that match no open wait are passed on as they are: the engine knows whether such a wait was closed already.
-    const found = names.map((name) => [findWait(waits, runId, name)?.waitId ?? name, answers[name]] as const);
-    const options = { stays, ...(by === undefined ? {} : { by }) };
-    await this.engine.answerAll(runId, found, options);
+    const found = names.map((name) => {
+      const recorded = recordedKey(this.graph, name);
+      return [findWait(waits, runId, recorded)?.waitId ?? recorded, answers[name]] as const;
+    });
+    const known = Object.fromEntries(Object.entries(who).filter(([, value]) => value !== undefined)) as Acting;
+    await this.engine.answerAll(runId, found, { stays, ...known });
   }
 
   async #runOf(target: RunTarget): Promise<string> {
@@ -347,9 +451,9 @@ export class CompiledGraph<
   #forkOptions({ set, graph, answers, ...same }: BranchOptions<Answers>): ForkOptions {
     return {
       ...same,
-      ...(answers === undefined ? {} : { answers: answers as AnyAnswers }),
+      ...(answers === undefined ? {} : { answers: recordedKeys(this.graph, answers as AnyAnswers) }),
       graph: graph ?? this.graph,
-      ...(set === undefined ? {} : { set: asPatches(set) }),
+      ...(set === undefined ? {} : { set: asPatches(set).map((patch) => recordedPatch(this.graph, patch)) }),
     };
   }
 }
@@ -357,6 +461,23 @@ export class CompiledGraph<
 function asPatches(set: Readonly<Record<string, unknown>> | readonly Patch[]): readonly Patch[] {
   if (Array.isArray(set)) return set as readonly Patch[];
   return Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
+}
+
+/** A name for a wait: of its node, or of both. A node that was renamed is found under its recorded id. */
+function recordedKey(graph: Graph, name: string): string {
+  const whole = recordedIdOf(graph, name);
+  const slash = name.indexOf('/');
+  return whole !== name || slash < 0 ? whole : recordedIdOf(graph, name.slice(0, slash)) + name.slice(slash);
+}
+
+function recordedKeys(graph: Graph, answers: AnyAnswers): AnyAnswers {
+  return Object.fromEntries(Object.entries(answers).map(([name, value]) => [recordedKey(graph, name), value]));
+}
+
+function recordedPatch(graph: Graph, patch: Patch): Patch {
+  const [part, node, ...rest] = patch.path;
+  if (part !== 'outputs' || node === undefined) return patch;
+  return { ...patch, path: [part, recordedIdOf(graph, node), ...rest] };
 }
 
 function refuseSettings(settings: object): void {

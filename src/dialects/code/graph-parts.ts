@@ -148,8 +148,10 @@ export interface NodeSettings<State> extends Pick<
   | 'onBudget'
   | 'atMost'
   | 'memoryConsistency'
+  | 'limit'
   | 'maxVisits'
   | 'outputAs'
+  | 'uses'
 > {
   /** The node's effect class: what recovery may do with it. */
   readonly effectClass?: EffectClass;
@@ -182,8 +184,10 @@ export const settingNames: readonly (keyof NodeSettings<never>)[] = [
   'onBudget',
   'atMost',
   'memoryConsistency',
+  'limit',
   'maxVisits',
   'outputAs',
+  'uses',
 ];
 
 /** A draft or a function, whatever the type of its state. */

@@ -1,6 +1,7 @@
 /** The options of the calls of a compiled graph. */
 import { CairnError } from '../../errors.ts';
 import type {
+  Acting,
   CancelOptions,
   Engine,
   EngineOptions,
@@ -9,22 +10,27 @@ import type {
   PreviewOptions,
   ResumeOptions,
   RunMeta,
+  SignalWithStartOptions,
 } from '../../engine/api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { CheckpointKeeper } from '../../ports/checkpoint-store.ts';
 import { type Amounts, amountsFault } from '../../graph/amounts.ts';
-import type { Graph } from '../../graph/graph.ts';
-import type { CheckpointName } from '../../history/read/tag-checkpoint.ts';
+import type { Graph, Migration } from '../../graph/graph.ts';
+import type { CheckpointName } from '../../history/read/references.ts';
 import { isStartSchedule, type StartSchedule } from '../../ports/schedule.ts';
 import type { Tools } from '../../graph/node-draft.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { nearest } from '../../graph/nearest.ts';
+import { retentionFaults, type RetentionSettings } from '../../graph/retention.ts';
+import type { Webhook } from '../../graph/webhooks.ts';
 
 // Where `compile()` gets an engine if none is passed. Dialects may not import adapters, so the package's entry point registers a factory
 // here.
 
 /** Settings of the engine that `compile` creates. What is missing gets the default of the package's entry point. */
-export interface EngineSettings extends Partial<Omit<EngineOptions, 'store' | 'blobs' | 'leaseGuard'>> {
+export interface EngineSettings extends Partial<
+  Omit<EngineOptions, 'store' | 'blobs' | 'leaseGuard' | 'isolation' | 'version' | 'webhooks'>
+> {
   /**
    * Where runs are stored: a store, or the URL of one: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`,
    * `redis://HOST:PORT`. One that is opened from its URL is closed with the graph. Default: memory.
@@ -44,6 +50,11 @@ export interface EngineSettings extends Partial<Omit<EngineOptions, 'store' | 'b
   readonly catchUncaught?: boolean;
   /** How long a node may hold the event loop before its leases are renewed no longer (O2.9), in ms. Default 5 minutes; 0: they never are. */
   readonly busyMaxMs?: number;
+  /**
+   * What the ends and questions of all runs are told to, beside what their graphs say. False: nothing is told, whatever graphs say, as in
+   * tests. Default: what graphs say.
+   */
+  readonly webhooks?: readonly Webhook[] | false;
 }
 type EngineFactory = (settings: EngineSettings) => Engine;
 
@@ -76,6 +87,26 @@ export function createDefaultEngine(settings: EngineSettings): Engine {
 export interface GraphParts {
   /** The tools that the graph's `toolNode('name')` nodes refer to, by name. */
   readonly tools?: Tools;
+  /**
+   * Nodes and steps that the code names otherwise than runs have them on record: `{ quote: 'price' }` for a node, `{ 'sell/charge card':
+   * 'charge' }` for a step of it. Keep it while runs wait that have the old name (G15).
+   */
+  readonly renamed?: Readonly<Record<string, string>>;
+  /**
+   * How the state of older runs is brought to the form of this code: `[{ to: 2, up: (state) => ({ scratch: … }) }]`, by rising versions.
+   * They run once for each run, before it goes on under this code (H3).
+   */
+  readonly migrations?: readonly Migration[];
+  /**
+   * A name of this code, such as a commit. Runs go on under it (`createWorker({ versioning })`), it is recorded with each start and resume,
+   * and another one is other code, whatever the source says. Default: only the graph's hash tells.
+   */
+  readonly version?: string;
+  /**
+   * Which of its runs that ended are kept: `{ completed: '7d', failed: '30d', runs: 1000, perLabel: { user: 50 } }`. When a run of it rests
+   * here and its result was given, at most 50 that expired are removed; a worker of the graph removes the rest. Default: all are kept.
+   */
+  readonly retention?: RetentionSettings;
 }
 
 /** Options of `compile`: the graph's parts, and either an existing engine or the settings for a new one. */
@@ -96,7 +127,7 @@ export type RunTarget = CheckpointName;
 /** Answers by the name of their wait, for graphs whose names are not known to the type checker. */
 export type AnyAnswers = Readonly<Record<string, unknown>>;
 
-export interface InvokeOptions {
+export interface InvokeOptions extends Pick<Acting, 'by' | 'door' | 'as'> {
   /** Id of the new run. Default: a fresh one. Invoking twice with one id is the same run (E2). */
   readonly runId?: string;
   readonly meta?: RunMeta;
@@ -115,6 +146,9 @@ export interface BeginOptions extends Omit<InvokeOptions, 'signal'> {
   readonly schedule?: StartSchedule;
 }
 
+/** Options of `signalWithStart`: those of the signal, and of the start if there is no such run. */
+export type SignalledOptions = Omit<SignalWithStartOptions, 'stays'>;
+
 export interface StreamOptions extends InvokeOptions {
   /** Durable events after this seq. Default: all. */
   readonly after?: number;
@@ -122,7 +156,8 @@ export interface StreamOptions extends InvokeOptions {
   readonly live?: boolean;
 }
 
-export interface ContinueOptions<Answers = AnyAnswers> extends Omit<ResumeOptions, 'graph'> {
+export interface ContinueOptions<Answers = AnyAnswers>
+  extends Omit<ResumeOptions, 'graph' | 'file'>, Pick<Acting, 'roles'> {
   /** Answers to open waits. Keys are wait ids, question names, or ids or paths (`a/b`) of the nodes that ask. */
   readonly answers?: Answers;
 }
@@ -137,7 +172,8 @@ export interface BranchOptions<Answers = AnyAnswers> extends Omit<ForkOptions, '
 }
 
 /** What to preview: a fork, or a resume with its options. */
-export type PreviewedOptions<Answers = AnyAnswers> = BranchOptions<Answers> & Omit<PreviewOptions, keyof ForkOptions>;
+export type PreviewedOptions<Answers = AnyAnswers> = BranchOptions<Answers> &
+  Omit<PreviewOptions, keyof ForkOptions | 'file'>;
 
 // The options that each call of a compiled graph takes. Anything else is refused at run time, because plain JavaScript has no type checker
 // that would do it (G9, P6).
@@ -176,7 +212,7 @@ const callback: Kind = { fits: isFunction, name: 'a function' };
 /** Names of all options of `compile` and of the calls. */
 export type OptionName =
   | 'engine'
-  | 'tools'
+  | keyof GraphParts
   | keyof EngineSettings
   | keyof InvokeOptions
   | keyof ContinueOptions
@@ -196,6 +232,14 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
     fits: (value) => isObject(value) && Object.values(value).every(has('execute')),
     name: 'tools `{ execute }` by their names',
   },
+  migrations: {
+    fits: (value) => Array.isArray(value) && value.every(has('up')),
+    name: 'a list of { to, up }',
+  },
+  renamed: {
+    fits: (value) => isObject(value) && Object.values(value).every(isText),
+    name: "recorded names by the new ones: { NEW: 'OLD', 'NODE/NEW STEP': 'OLD STEP' }",
+  },
   store: {
     fits: (value) => isText(value) || has('admitRun', 'commit')(value),
     name: 'a store, or the URL of one; openStore(pool) makes one of a pool of connections',
@@ -213,8 +257,19 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   redact: { fits: isRedaction, name: '{ store }: names of keys and places' },
   models: { fits: has('generate'), name: 'a source of answers' },
   telemetry: { fits: has('startSpan', 'count'), name: 'a telemetry' },
-  version: text,
+  log: {
+    fits: has('debug', 'info', 'warn', 'error'),
+    name: 'a logger with debug, info, warn and error, as pino has them',
+  },
+  metrics: { fits: has('count', 'measure'), name: 'counters: createMetrics() makes some' },
+  webhooks: { fits: (value) => value === false || Array.isArray(value), name: 'a list of webhooks, or false' },
+  version: { fits: (value) => isText(value) && value !== '', name: 'a text, such as a commit' },
+  retention: {
+    fits: (value) => retentionFaults(value).length === 0,
+    name: '{ completed, failed, cancelled, runs, perLabel, remember }',
+  },
   traceparent: text,
+  bounds: object,
   limits: object,
   tenant: text,
   leaseMs: { fits: (value) => isNumber(value) && (value as number) > 0, name: 'a number over 0' },
@@ -237,7 +292,12 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   retry: flag,
   migrate: callback,
   leaveOutAdded: flag,
+  anyVersion: flag,
   by: text,
+  door: text,
+  as: { fits: (value) => value === 'owner' || value === 'program', name: "'owner' or 'program'" },
+  link: text,
+  roles: { fits: (value) => Array.isArray(value) && value.every(isText), name: 'a list of texts' },
   readsTexts: flag,
   set: {
     fits: (value) =>
@@ -248,6 +308,16 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   },
   graph,
   rerunPure: flag,
+  effects: { fits: (value) => value === 'refuse', name: "'refuse'" },
+  reads: { fits: (value) => value === 'live', name: "'live'" },
+  undeclared: { fits: (value) => value === 'run', name: "'run'" },
+  resample: flag,
+  upTo: { fits: (value) => Array.isArray(value) && value.every(isNumber), name: 'a seq and an index' },
+  rerun: { fits: (value) => Array.isArray(value) && value.every(isText), name: 'a list of texts' },
+  standIns: {
+    fits: (value) => isObject(value) && Object.values(value).every(isFunction),
+    name: 'functions by the name of a node, a step or a tool',
+  },
   asFork: flag,
   id: text,
   reason: text,
@@ -264,7 +334,9 @@ const engineSettingNames = [
   'secrets',
   'models',
   'telemetry',
-  'version',
+  'log',
+  'metrics',
+  'bounds',
   'limits',
   'tenant',
   'leaseMs',
@@ -272,12 +344,16 @@ const engineSettingNames = [
   'wakes',
   'host',
   'findGraph',
+  'webhooks',
 ] as const satisfies readonly (keyof EngineSettings)[];
 const invokeOptionNames = [
   'runId',
   'meta',
   'traceparent',
   'budget',
+  'by',
+  'door',
+  'as',
   'signal',
 ] as const satisfies readonly (keyof InvokeOptions)[];
 const forkOptionNames = [
@@ -286,28 +362,53 @@ const forkOptionNames = [
   'answers',
   'graph',
   'rerunPure',
+  'effects',
+  'reads',
+  'undeclared',
+  'resample',
+  'rerun',
+  'upTo',
   'leaveOutAdded',
   'by',
+  'roles',
+  'door',
+  'as',
   'readsTexts',
 ] as const satisfies readonly (keyof BranchOptions)[];
 
 /** The calls that take options. */
 type Call =
-  'compile' | 'invoke' | 'start' | 'stream' | 'resume' | 'fork' | 'preview' | 'answer' | 'signal' | 'cancel' | 'events';
+  | 'compile'
+  | 'invoke'
+  | 'start'
+  | 'stream'
+  | 'resume'
+  | 'fork'
+  | 'preview'
+  | 'answer'
+  | 'signal'
+  | 'signalWithStart'
+  | 'cancel'
+  | 'events';
 
 /** The options that each call accepts. */
 const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {
-  compile: ['tools', 'engine', ...engineSettingNames],
+  compile: ['tools', 'renamed', 'migrations', 'version', 'retention', 'engine', ...engineSettingNames],
   invoke: invokeOptionNames,
-  start: ['runId', 'meta', 'traceparent', 'budget', 'detach', 'schedule'],
+  start: ['runId', 'meta', 'traceparent', 'budget', 'by', 'door', 'as', 'detach', 'schedule'],
   stream: [...invokeOptionNames, 'after', 'live'],
   resume: [
     'answers',
     'retryFailed',
+    'standIns',
     'retry',
     'migrate',
     'leaveOutAdded',
+    'anyVersion',
     'by',
+    'roles',
+    'door',
+    'as',
     'traceparent',
     'budget',
   ] satisfies readonly (keyof ContinueOptions)[],
@@ -320,9 +421,20 @@ const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {
     'budget',
     'asFork',
   ] satisfies readonly (keyof PreviewedOptions)[],
-  answer: ['by'],
-  signal: ['id'],
-  cancel: ['reason', 'by', 'force'] satisfies readonly (keyof CancelOptions)[],
+  answer: ['by', 'roles', 'door', 'as', 'link'],
+  signal: ['id', 'by', 'door', 'as'],
+  signalWithStart: [
+    'id',
+    'by',
+    'door',
+    'as',
+    'meta',
+    'traceparent',
+    'budget',
+    'detach',
+    'schedule',
+  ] satisfies readonly (keyof SignalledOptions)[],
+  cancel: ['reason', 'by', 'door', 'as', 'force'] satisfies readonly (keyof CancelOptions)[],
   events: ['after'],
 };
 

@@ -1,6 +1,8 @@
 /** Workflows written as a line of steps. See docs/guide/workflow.md. */
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
-import type { Amounts, NoNames } from '../../graph/amounts.ts';
+import type { Amounts } from '../../graph/amounts.ts';
+import type { Webhook } from '../../graph/webhooks.ts';
+import type { NoNames, StateView } from '../../graph/contracts/node-contract.ts';
 import {
   END,
   type GraphPolicies,
@@ -11,12 +13,13 @@ import {
   type NodeDefinition,
   type Reducer,
   type StandardSchema,
+  type TimeLimit,
 } from '../../graph/graph.ts';
-import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import { callPlace } from './agent-graph.ts';
 import { layApprovals } from './approval.ts';
+import { withDerived } from './derived-names.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
@@ -40,6 +43,7 @@ import {
   type ParallelSettings,
   type Part,
 } from './workflow-parts.ts';
+import type { LimitRef } from '../../graph/limit.ts';
 
 /** Options of {@link workflow}. */
 export interface WorkflowOptions<Scratch extends StandardSchema = StandardSchema> {
@@ -59,6 +63,12 @@ export interface WorkflowOptions<Scratch extends StandardSchema = StandardSchema
   readonly onBudget?: OnBudget;
   /** How steps remember over sessions, unless their own settings say otherwise (A43). Default: as their memory says. */
   readonly memoryConsistency?: MemoryConsistency;
+  /** The limits that each run is under, over all workers: `limit: perUser`, or their names (docs/guide/limits-and-rates.md). */
+  readonly limit?: LimitRef | readonly LimitRef[];
+  /** What the ends of its runs and their questions are told to. See docs/guide/webhooks.md. */
+  readonly webhooks?: readonly Webhook[];
+  /** How long a run may take from its admission on, in ms; `{ ms, countsWaits: false }`: without the time in which it is paused. */
+  readonly timeLimit?: TimeLimit;
 }
 
 /** A workflow's state: a graph's state, with each step's output also in `artifacts` under the step's id. */
@@ -83,7 +93,9 @@ interface HasNodes<Nodes, Answers> {
 
 /** What an arm may be: one node, whose id is the arm's key, or steps begun from the `arm` that the callback form receives. */
 type ArmWork<State extends { readonly input: unknown }> =
-  NodeDraft<State> | NodeFunction<State> | HasNodes<unknown, unknown>;
+  | NodeDraft<State>
+  | NodeFunction<State>
+  | HasNodes<unknown, unknown>;
 type Arms<State extends { readonly input: unknown }> = Readonly<Record<string, ArmWork<State>>>;
 
 type ArmNodes<Work, Key extends string> =
@@ -132,6 +144,7 @@ interface Plan {
   readonly input?: StandardSchema;
   readonly returns?: NodeDefinition;
   readonly onCancel?: { readonly id: string; readonly lay: Part };
+  readonly onRunFailure?: { readonly id: string; readonly lay: Part };
   readonly place?: string;
 }
 
@@ -144,6 +157,9 @@ const optionNames = [
   'budget',
   'onBudget',
   'memoryConsistency',
+  'limit',
+  'webhooks',
+  'timeLimit',
 ] as const satisfies readonly (keyof WorkflowOptions)[];
 
 /**
@@ -247,18 +263,32 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Answers = NoN
     work: StepWork<Schemas, Nodes, Output, Answer>,
     settings?: StepSettings<Schemas, Nodes, Id>,
   ): Workflow<Schemas, Nodes, Result, Answers & Record<Id, Answer>> {
-    const place = callPlace();
-    const lay: Part = ({ layout }) => void layout.nodes.push(defineNode(id, work as AnyWork, settings, place, layout));
-    return new Workflow({ ...this.#plan, onCancel: { id, lay } });
+    return new Workflow({
+      ...this.#plan,
+      onCancel: { id, lay: layBeside(id, work, settings, callPlace()) },
+    });
+  }
+
+  /**
+   * Sets what runs once when the run has failed for good, before it stands failed: a step beside the line. `ctx.failure` says why it fails.
+   * See docs/guide/run-ends.md.
+   */
+  onRunFailure<const Id extends string, Output, Answer = unknown>(
+    id: Id,
+    work: StepWork<Schemas, Nodes, Output, Answer>,
+    settings?: StepSettings<Schemas, Nodes, Id>,
+  ): Workflow<Schemas, Nodes, Result, Answers & Record<Id, Answer>> {
+    const lay = layBeside(id, work, settings, callPlace());
+    return new Workflow({ ...this.#plan, onRunFailure: { id, lay } });
   }
 
   /**
    * Builds the graph model.
    * @throws GRAPH_INVALID with every fault, each with its place and its fix
    */
-  toGraph({ tools = {} }: GraphParts = {}): Graph {
-    const { name, options, input, returns, onCancel, parts, place } = this.#plan;
-    const { scratch, reducers, checkpointPolicy = 'every_node', ...policies } = options;
+  toGraph({ tools = {}, renamed, migrations, version }: GraphParts = {}): Graph {
+    const { name, options, input, returns, onCancel, onRunFailure, parts, place } = this.#plan;
+    const { scratch, reducers, checkpointPolicy = 'every_node', webhooks, ...policies } = options;
     const trail = Trail.begin(tools);
     const { nodes, edges, faults } = trail.layout;
     faults.checkOptions(options, optionNames, `workflow ${name}`, place);
@@ -283,15 +313,22 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Answers = NoN
     else trail.lay(returns);
     trail.leadTo(END);
     onCancel?.lay(trail);
+    onRunFailure?.lay(trail);
+    const laid = layApprovals(nodes, edges, trail.layout.approvals, renamed);
     return faults.compile({
       id: name,
-      ...layApprovals(nodes, edges, trail.layout.approvals),
+      ...laid,
+      ...(renamed !== undefined && { renamed: withDerived(renamed, laid.nodes) }),
+      ...(migrations !== undefined && { migrations }),
+      ...(version !== undefined && { version }),
+      ...(webhooks !== undefined && { webhooks }),
       reducers: Object.fromEntries(trail.layout.reducers),
       schemas: { ...(input === undefined ? {} : { input }), ...(scratch === undefined ? {} : { scratch }) },
       policies: {
         ...policies,
         checkpoint: checkpointPolicy,
         ...(onCancel !== undefined && { onCancel: onCancel.id }),
+        ...(onRunFailure !== undefined && { onRunFailure: onRunFailure.id }),
       },
       ...(returns !== undefined && { result: ({ outputs }) => outputs[returnsId] }),
     });
@@ -338,15 +375,21 @@ export function workflow<const Scratch extends StandardSchema = StandardSchema<R
   return new Workflow({ name, options, parts: [], ...(place === undefined ? {} : { place }) });
 }
 
+/** Makes a part that adds a step beside the line: nothing leads to it. */
+function layBeside(id: string, work: unknown, settings: unknown, place: string | undefined): Part {
+  return ({ layout }) =>
+    void layout.nodes.push(defineNode(id, work as AnyWork, settings as NodeSettings<StateView>, place, layout));
+}
+
 /** Makes a part from an arm of several steps. Such an arm may not declare an input or a result of its own. */
-function layArm(key: string, { parts, input, returns, onCancel }: Plan, place: string | undefined): Part {
+function layArm(key: string, { parts, input, returns, onCancel, onRunFailure }: Plan, place: string | undefined): Part {
   return (trail) => {
-    if (input !== undefined || returns !== undefined || onCancel !== undefined) {
+    if ([input, returns, onCancel, onRunFailure].some((own) => own !== undefined)) {
       trail.layout.faults.add({
         rule: 'G9',
         place,
-        message: `arm ${key} has an input, returns or onCancel of its own`,
-        fix: 'write .input, .returns and .onCancel on the workflow only',
+        message: `arm ${key} has an input, returns, onCancel or onRunFailure of its own`,
+        fix: 'write .input, .returns, .onCancel and .onRunFailure on the workflow only',
       });
     }
     for (const part of parts) part(trail);

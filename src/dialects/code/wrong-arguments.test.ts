@@ -53,6 +53,7 @@ test.each<readonly [string, () => unknown]>([
       'telemetry',
       'engine',
       'findGraph',
+      'bounds',
       'limits',
       'tenant',
       'leaseMs',

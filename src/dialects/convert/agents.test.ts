@@ -27,6 +27,10 @@ const write = 'tools="write,shell,ask_person", allow_tools="write,shell", max_tu
 test.each([
   ['tools="read,ask_person"', { files: '.', files_read_only: true, max_loops: 50 }],
   ['tools="read,write"', { files: '.', ask_person: false, max_loops: 50 }],
+  [
+    'tools="read", on_change="refuse"',
+    { files: '.', files_read_only: true, ask_person: false, max_loops: 50, on_change: 'refuse' },
+  ],
   ['tools="shell", llm_model="m"', { model: 'm', shell: true, ask_person: false, max_loops: 50 }],
   [
     'tools="write,shell,ask_person", allow_tools="write,shell", max_turns=7, workdir="a/b"',

@@ -1,7 +1,8 @@
 /** Converts workflows from one dialect to another, and tells what does not carry over. */
 import type { Graph } from '../../graph/graph.ts';
 import { layWays } from './outline/lay-ways.ts';
-import { Notes, type Outline, reachableSteps, type ConversionNote } from './outline/outline.ts';
+import { Notes, type ConversionNote } from './outline/notes.ts';
+import { type Outline, reachableSteps } from './outline/outline.ts';
 import { GraphReading } from './from-graph/graph-reading.ts';
 import { layGraph } from './from-graph/lay-graph.ts';
 import { goesOneWay, walkGraph } from './from-graph/walk-graph.ts';
@@ -33,21 +34,23 @@ interface TextToConvert {
 export function convertText(input: TextToConvert, to: WrittenDialect): Conversion {
   const notes = new Notes();
   const outline = outlineOf(input, notes);
-  return writeOutline(outline, to, notes);
+  return writeOutline(outline, input.workflow.graph, to, notes);
 }
 
 export function convertGraph(graph: Graph, to: WrittenDialect): Conversion {
   const notes = new Notes();
-  return writeOutline(outlineOfGraph(graph, notes), to, notes);
+  return writeOutline(outlineOfGraph(graph, notes), graph, to, notes);
 }
 
-export function outlineOf({ text, source, workflow, from, nodeTypes }: TextToConvert, notes: Notes): Outline {
+function outlineOf({ text, source, workflow, from, nodeTypes }: TextToConvert, notes: Notes): Outline {
+  noteRunEnds(workflow.graph, notes);
   return from === 'dot'
     ? outlineOfPipeline(text, { source, files: parseSavedText(workflow.graph.text ?? '').files, notes })
     : outlineOfWorkflow(text, { source, nodeTypes, workflow, notes });
 }
 
-export function writeOutline(outline: Outline, to: WrittenDialect, notes: Notes): Conversion {
+function writeOutline(read: Outline, { webhooks = [] }: Graph, to: WrittenDialect, notes: Notes): Conversion {
+  const outline = { ...read, webhooks };
   const isByHand = notes.all.some(({ code }) => code === 'WORK' || code === 'CODE');
   if (isByHand && outline.steps.every(({ work }) => work.kind === 'choice'))
     notes.lost(
@@ -67,6 +70,7 @@ function outlineOfGraph(graph: Graph, notes: Notes): Outline {
   const ways =
     graph.holdsOneToken || goesOneWay(graph) ? walkGraph(reading) : layWays(layGraph(reading), graph.id, notes);
   noteGraph(graph, notes);
+  noteRunEnds(graph, notes);
   const { budget, onBudget } = graph.policies;
   return {
     name: graph.id,
@@ -76,6 +80,23 @@ function outlineOfGraph(graph: Graph, notes: Notes): Outline {
     first: ways.first,
     steps: reachableSteps(ways),
   };
+}
+
+/** What is said of the end of a run stands beside its steps, and is written by hand. */
+function noteRunEnds({ id, policies: { timeLimit, onCancel, onRunFailure } }: Graph, notes: Notes): void {
+  if (timeLimit !== undefined)
+    notes.lost(
+      'SETTING',
+      id,
+      'the time limit of the run does not carry over',
+      'write time_limit in the text that is written',
+    );
+  for (const [what, node] of [
+    ['a cancel', onCancel],
+    ['the failure of the run', onRunFailure],
+  ] as const)
+    if (node !== undefined)
+      notes.lost('SETTING', id, `${node}, which follows ${what}, does not carry over`, 'write it by hand');
 }
 
 function noteGraph({ id, schemas, reducers }: Graph, notes: Notes): void {

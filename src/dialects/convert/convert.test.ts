@@ -282,6 +282,13 @@ test('CV2 what one dialect cannot name is renamed, and told: ids, inputs, the wo
   ]);
 });
 
+test('CV2 the name under which runs have a step on record goes along, there and back', () => {
+  const yaml = 'name: w\nblocks: [{ id: quote, renamed_from: price, type: Shell, inputs: { command: "true" } }]\n';
+  const { text: dot, notes } = converted(yaml);
+  expect([dot, notes]).toEqual([expect.stringContaining('renamed_from=price'), []]);
+  expect(converted(dot).text).toContain('renamed_from: price');
+});
+
 test('CV4 what has too many ways to be written one by one is refused, with what to do', () => {
   const refusal = {
     code: 'GRAPH_INVALID',

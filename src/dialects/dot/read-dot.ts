@@ -2,16 +2,18 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import type { EffectClass } from '../../graph/contracts/node-contract.ts';
-import type { Need, NodeType, StageAgent } from '../../graph/contracts/node-type.ts';
+import type { Need, NodeType } from '../../graph/contracts/node-type.ts';
+import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import { shareBudget } from '../../graph/expression/expression-budget.ts';
 import { type Permissions, refusalOf } from '../../graph/permissions/permissions.ts';
+import { webhookNeeds } from '../../graph/webhooks.ts';
 import { compileStoreRules } from '../../state/secrecy/store-rules.ts';
-import { strengthOfGraph } from '../../graph/effect-strength.ts';
+import { actInside, strengthOfGraph } from '../../graph/effect-strength.ts';
 import { wavesOf } from '../../graph/shape/loops.ts';
 import { dialectOf, type TextWorkflow, type WorkflowBlock, type WorkflowInput } from '../text-workflow.ts';
 import { inputSchema } from '../yaml/file/input-schema.ts';
 import { compilePipeline, effectInside } from './compile/compile-pipeline.ts';
-import { retryOf } from './compile/stage-policy.ts';
+import { retryOf, webhooksOf } from './compile/stage-policy.ts';
 import { savedText, parseSavedText } from './saved-text.ts';
 import { linkChildren, type LinkedChildren } from './link-children.ts';
 import {
@@ -330,6 +332,8 @@ function refuseNeeds(
     for (const need of needsOf(stage) ?? []) refuse(need, stage.at, stage.id);
   for (const hook of ['tool_hooks.pre', 'tool_hooks.post'])
     if (pipeline.attributes.text(hook) !== '') refuse({ kind: 'shell' }, pipeline.attributes.placeOf(hook), hook);
+  for (const need of webhooksOf(pipeline).flatMap(webhookNeeds))
+    refuse(need, pipeline.attributes.placeOf('webhooks'), 'a webhook');
   const name = pipeline.attributes.text('summary_model');
   if (name !== '') refuse({ kind: 'model', name }, pipeline.attributes.placeOf('summary_model'), 'summary_model');
 }
@@ -375,6 +379,9 @@ function describe(
     const [handler, child] = [handlerOf(stage), children.byStage.get(id)];
     const edges = layout.incoming.get(id) ?? [];
     const conditions = edges.map(({ attributes }) => attributes.text('condition')).filter((text) => text !== '');
+    const effect = effectOf(stage, handler, child);
+    const node = graph.nodes[graph.nodeIndex.get(id) ?? -1];
+    const inside = node && actInside({ ...node, effect });
     return [
       {
         id,
@@ -383,7 +390,8 @@ function describe(
         dependsOn: [...new Set(edges.map(({ from }) => from))].map((block) => ({ block, isRequired: false })),
         condition: conditions.length === 0 ? undefined : conditions.join(' || '),
         forEach: undefined,
-        effect: effectOf(stage, handler, child),
+        effect,
+        ...(inside !== undefined && { inside }),
         attempts: retryOf(stage, pipeline).attempts,
         isIdempotent: handler?.isIdempotent?.(stage) ?? false,
         asks: stage.type === 'wait.human' || (child?.blocks.some(({ asks }) => asks) ?? false),

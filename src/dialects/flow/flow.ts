@@ -10,16 +10,18 @@ import {
   type Graph,
   type GraphSchemas,
   type NodeDefinition,
+  isFollowUp,
 } from '../../graph/graph.ts';
 import { nearest } from '../../graph/nearest.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import { functionCondition } from '../../graph/condition.ts';
 import { callPlace, type GraphOptions } from '../code/agent-graph.ts';
+import { withDerived } from '../code/derived-names.ts';
 import { answeredAs, approvalId, layApprovals, type Approved } from '../code/approval.ts';
 import { CompiledGraph, type GraphResult } from '../code/compiled-graph.ts';
 import { defineNode, Faults, settingNames, type Drafting, type NodeSettings } from '../code/graph-parts.ts';
 import type { CompileOptions, GraphParts } from '../code/run-options.ts';
-import { createStoredError } from '../../state/values/values.ts';
+import { createStoredError } from '../../state/values/stored-error.ts';
 import type { OutputOf, SchemaInput, TypedState } from '../code/typed-state.ts';
 
 /** What a node of a flow may be: a function, or what a node builder returns. */
@@ -109,7 +111,11 @@ const optionKeys = [
   'budget',
   'onBudget',
   'memoryConsistency',
+  'limit',
+  'webhooks',
   'onCancel',
+  'onRunFailure',
+  'timeLimit',
 ] as const satisfies readonly (keyof FlowOptions)[];
 const needKeys = ['node', 'on', 'when'] as const satisfies readonly (keyof NeedOf<string, unknown>)[];
 
@@ -134,11 +140,11 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
    * Builds the graph model.
    * @throws GRAPH_INVALID with every fault, each with its place and its fix: a cycle, an unknown name, an empty flow, and whatever else
    */
-  toGraph({ tools = {} }: GraphParts = {}): Graph {
+  toGraph({ tools = {}, renamed, migrations, version }: GraphParts = {}): Graph {
     const faults = new Faults();
     const place = this.#place;
     const options = faults.checkOptions(this.#options, optionKeys, `flow ${this.#id}`, place);
-    const { input, scratch, artifacts, reducers, checkpointPolicy = 'every_node', ...policies } = options;
+    const { input, scratch, artifacts, reducers, checkpointPolicy = 'every_node', webhooks, ...policies } = options;
     const names = Object.keys(this.#nodes);
     if (names.length === 0)
       faults.add({
@@ -158,9 +164,15 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
     );
     const drafting: Drafting = { faults, tools, approvals: new Map() };
     const nodes = names.map((name) => this.#define(name, needs.get(name) ?? [], drafting));
+    const edges = edgesOf(needs, this.#nodes, [options.onCancel, options.onRunFailure], place);
+    const laid = layApprovals(nodes, edges, drafting.approvals, renamed);
     return faults.compile({
       id: this.#id,
-      ...layApprovals(nodes, edgesOf(needs, this.#nodes, options.onCancel, place), drafting.approvals),
+      ...laid,
+      ...(renamed !== undefined && { renamed: withDerived(renamed, laid.nodes) }),
+      ...(migrations !== undefined && { migrations }),
+      ...(version !== undefined && { version }),
+      ...(webhooks !== undefined && { webhooks }),
       schemas: { ...(input && { input }), ...(scratch && { scratch }), ...(artifacts && { artifacts }) },
       policies: { ...policies, checkpoint: checkpointPolicy },
       result: ({ outputs }) =>
@@ -237,7 +249,7 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
       {
         input: ({ state }) => defaultInput(sources, state),
         ...settings,
-        ...(name !== this.#options.onCancel && { join: needs.length > 0 ? 'all' : 'some' }),
+        ...(!isFollowUp(this.#options, name) && { join: needs.length > 0 ? 'all' : 'some' }),
         onFailure: onFailure === 'return' ? 'skip-dependents' : 'fail-last',
       },
       place,
@@ -306,14 +318,14 @@ function leaveOutCycles(needs: Map<string, readonly AnyNeed[]>, report: (path: r
 function edgesOf(
   needs: ReadonlyMap<string, readonly AnyNeed[]>,
   nodes: Readonly<Record<string, AnyNode>>,
-  onCancel: string | undefined,
+  followUps: readonly (string | undefined)[],
   place: string | undefined,
 ): readonly EdgeDefinition[] {
   const at = place === undefined ? {} : { place };
   const edges: EdgeDefinition[] = [];
   const needed = new Set<string>();
   for (const [to, list] of needs) {
-    if (list.length === 0 && to !== onCancel) edges.push({ from: START, to, ...at });
+    if (list.length === 0 && !followUps.includes(to)) edges.push({ from: START, to, ...at });
     for (const { node: from, when, on = nodes[from]?.onFailure === 'return' ? 'any' : 'completed' } of list) {
       if (on === 'rejected') {
         edges.push({ from: approvalId(from), to, condition: answeredAs(false), ...at });
@@ -324,7 +336,7 @@ function edgesOf(
     }
   }
   for (const name of needs.keys())
-    if (!needed.has(name) && name !== onCancel) edges.push({ from: name, to: END, ...at });
+    if (!needed.has(name) && !followUps.includes(name)) edges.push({ from: name, to: END, ...at });
   return edges;
 }
 

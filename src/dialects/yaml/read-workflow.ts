@@ -2,7 +2,8 @@
 import { CairnError } from '../../errors.ts';
 import { translateDocument } from './braces/translate-document.ts';
 import { callTypes } from './file/workflow-file.ts';
-import { Faults, writeDocument } from './file/shape.ts';
+import { Faults } from './file/faults.ts';
+import { writeDocument } from './file/write-document.ts';
 import { readDocument } from './file/read-document.ts';
 import type { ReadOptions, BundleOptions, CheckedWorkflow, WorkflowTexts } from './file/read-options.ts';
 import { parseBundle, WorkflowLinker } from './compile/workflow-linker.ts';

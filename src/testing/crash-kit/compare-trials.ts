@@ -123,7 +123,7 @@ function canonicalText(value: unknown, place: TextPlace): string {
 type Keyed = Readonly<Record<string, unknown>>;
 
 /** The differences between two summaries, one sentence each. */
-export function compareSummaries(expected: RunSummary, found: RunSummary): readonly string[] {
+function compareSummaries(expected: RunSummary, found: RunSummary): readonly string[] {
   const faults: string[] = [];
   if (found.status !== expected.status)
     faults.push(`the run is ${found.status}${found.error ?? ''}; expected: ${expected.status}`);

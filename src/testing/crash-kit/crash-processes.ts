@@ -38,7 +38,7 @@ import { spawn } from 'node:child_process';
 // The child's side of a real crash: a script that starts a run, and is killed with SIGKILL on the way.
 
 /** Environment variable with which {@link crashProcesses} passes orders to a script. */
-export const crashOrdersVariable = 'CAIRN_CRASH';
+const crashOrdersVariable = 'CAIRN_CRASH';
 
 export interface CrashOrders {
   /** Folder for the trial's store and journal of effects; empty at first. */
@@ -56,7 +56,7 @@ export interface CrashResult extends TrialEnd {
   readonly lost: readonly string[];
 }
 
-export const crashResultFile = 'result.json';
+const crashResultFile = 'result.json';
 
 export interface CrashScript extends CrashCase {
   /** Called with a trial's folder before anything else. One process may finish one trial and then begin another. */

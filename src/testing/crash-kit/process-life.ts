@@ -1,10 +1,11 @@
 /** One process under test: what a graph's functions see of it, and how it is killed. */
 import { ProcessKilled, type EffectEntry, type EffectOracle, type CrashUsers } from './find-effect-faults.ts';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { makeKeySeed, metaOf } from '../../history/stored/stored-meta.ts';
+import { makeKeySeed } from '../../history/stored/key-seed.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { Admission, Commit, Store } from '../../ports/store.ts';
 import { storeMethods, type StoreMethod } from '../faulty-store.ts';
-import type { Limits } from '../../engine/limits.ts';
+import type { Bounds } from '../../engine/bounds.ts';
 import type { GraphOrRunnable } from '../../graph/runnable-graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Models } from '../../ports/model.ts';
@@ -381,7 +382,7 @@ export interface CrashKitOptions {
    * killed at these in turn; in one without any, only by the storage.
    */
   readonly choose?: (points: readonly CrashPoint[]) => readonly (readonly CrashPoint[])[];
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Partial<Bounds>;
 }
 
 export interface CrashFault {

@@ -13,7 +13,8 @@ import type {
   StateView,
   StepOptions,
 } from '../../graph/contracts/node-contract.ts';
-import type { BlobAccess, FileAccess, ModelAccess } from '../../graph/contracts/contracts.ts';
+import type { BlobAccess, FileAccess } from '../../graph/contracts/access.ts';
+import type { ModelAccess } from '../../graph/contracts/model-messages.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {
@@ -76,7 +77,20 @@ const noPast: NodeContext['past'] = {
   isAllMade: () => true,
   answeredBy: () => undefined,
   names: () => new Set(),
+  answerTo: () => undefined,
+  isAsked: () => false,
+  isOfOtherCode: () => false,
+  childOf: () => undefined,
   passOver: () => undefined,
+  pass: () => undefined,
+  close: () => undefined,
+};
+
+/** What is drawn from outside: always the same. */
+const drawn: Pick<NodeContext, 'now' | 'random' | 'uuid'> = {
+  now: () => 0,
+  random: () => 0,
+  uuid: () => '00000000-0000-7000-8000-000000000000',
 };
 
 /**
@@ -109,6 +123,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     state: view,
     config: undefined,
     memoryConsistency: undefined,
+    cannotAct: false,
     idempotencyKey: 'key-1',
     signal,
     savedState: undefined,
@@ -141,9 +156,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     files: fakeFiles(blobs),
     models: laterModels(() => accessModels(models, context)),
     past: noPast,
-    now: () => 0,
-    random: () => 0,
-    uuid: () => '00000000-0000-7000-8000-000000000000',
+    ...drawn,
   };
   refuseUnknownKeys('createFakeContext', options, [...Object.keys(base), 'answers', 'runChild']);
   const context: FakeContext = {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import { END, START, type Graph, type NodeDefinition } from '../../graph/graph.ts';
 import { Outcome, partitions, stepsOutput } from '../../graph/contracts/node-contract.ts';
-import { admitValue } from '../../state/values/codec.ts';
-import { deepFreeze } from '../../state/values/values.ts';
+import { admitValue } from '../../state/values/admit.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
 import { createFakeContext, createStateView, type FakeContext, type FakeContextOptions } from './fake-context.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 

@@ -101,46 +101,51 @@ export const claimsTests: SuitePart = {
       assert.deepEqual(await readSeqs(store, 'run'), [0, 1, 2, 3]);
     },
 
-    'O6 an owner that never gave the run back counts as a death, until the head moves; a release counts none': async ({
-      store,
-      advance,
-    }) => {
-      const told = async (): Promise<readonly number[]> => {
-        const { claims, deaths, deathsSinceRest } = await requireRun(store, 'run');
-        return [claims, deaths, deathsSinceRest];
-      };
-      await store.admitRun(admission('run'));
-      assert.deepEqual(await told(), [0, 0, 0]);
-      const first = await requireClaim(store, 'run', 'one');
-      await store.releaseClaim(first);
-      await requireClaim(store, 'run', 'two');
-      assert.deepEqual(await told(), [2, 0, 0]);
-      // The same worker again, and then another by a lease that ran out.
-      await requireClaim(store, 'run', 'two', 'two');
-      assert.deepEqual(await told(), [3, 0, 0]);
-      await advance(leaseMs + 1);
-      const third = await store.claimRun({ tenant, runId: 'run', workerId: 'three', leaseMs });
-      assert.ok(third.claim);
-      const { claims, deaths, deathsSinceRest } = third.run;
-      assert.deepEqual([claims, deaths, deathsSinceRest], [4, 1, 1]);
-      assert.deepEqual(await told(), [4, 1, 1]);
-      const fourth = await requireClaim(store, 'run', 'four', 'three');
-      assert.deepEqual(await told(), [5, 2, 2]);
-      await store.commit(commitOf(fourth, 1));
-      assert.deepEqual(await told(), [5, 0, 2]);
-      await advance(leaseMs + 1);
-      const [next] = await store.claimNext({ tenant, at: 1e15, workerId: 'five', leaseMs, limit: 1 });
-      assert.ok(next);
-      assert.deepEqual([next.run.claims, next.run.deaths, next.run.deathsSinceRest], [6, 1, 3]);
-      assert.deepEqual(await told(), [6, 1, 3]);
-      await store.releaseClaim(next.claim);
-      assert.deepEqual(await told(), [6, 1, 3]);
-      const last = await requireClaim(store, 'run', 'six');
-      await store.commit(commitOf(last, 2, { status: 'completed', releases: true }));
-      assert.deepEqual(await told(), [7, 0, 0]);
-      assert.equal((await startRun(store, 'other')).workerId, 'one');
-      assert.equal((await requireRun(store, 'other')).claims, 1);
-    },
+    'O6 an owner that never gave the run back counts as a death, until the head moves; a release counts none, and a pause ends the count':
+      async ({ store, advance }) => {
+        const told = async (): Promise<readonly number[]> => {
+          const { claims, deaths, deathsSinceRest } = await requireRun(store, 'run');
+          return [claims, deaths, deathsSinceRest];
+        };
+        await store.admitRun(admission('run'));
+        assert.deepEqual(await told(), [0, 0, 0]);
+        const first = await requireClaim(store, 'run', 'one');
+        await store.releaseClaim(first);
+        await requireClaim(store, 'run', 'two');
+        assert.deepEqual(await told(), [2, 0, 0]);
+        // The same worker again, and then another by a lease that ran out.
+        await requireClaim(store, 'run', 'two', 'two');
+        assert.deepEqual(await told(), [3, 0, 0]);
+        await advance(leaseMs + 1);
+        const third = await store.claimRun({ tenant, runId: 'run', workerId: 'three', leaseMs });
+        assert.ok(third.claim);
+        const { claims, deaths, deathsSinceRest } = third.run;
+        assert.deepEqual([claims, deaths, deathsSinceRest], [4, 1, 1]);
+        assert.deepEqual(await told(), [4, 1, 1]);
+        const fourth = await requireClaim(store, 'run', 'four', 'three');
+        assert.deepEqual(await told(), [5, 2, 2]);
+        await store.commit(commitOf(fourth, 1));
+        assert.deepEqual(await told(), [5, 0, 2]);
+        await advance(leaseMs + 1);
+        const [next] = await store.claimNext({ tenant, at: 1e15, workerId: 'five', leaseMs, limit: 1 });
+        assert.ok(next);
+        assert.deepEqual([next.run.claims, next.run.deaths, next.run.deathsSinceRest], [6, 1, 3]);
+        assert.deepEqual(await told(), [6, 1, 3]);
+        await store.releaseClaim(next.claim);
+        assert.deepEqual(await told(), [6, 1, 3]);
+        const sixth = await requireClaim(store, 'run', 'six');
+        await store.commit(commitOf(sixth, 2, { status: 'paused' }));
+        await store.releaseClaim(sixth);
+        const seventh = await requireClaim(store, 'run', 'seven');
+        assert.deepEqual(await told(), [8, 0, 0]);
+        await store.commit(commitOf(seventh, 3, { status: 'running' }));
+        const last = await requireClaim(store, 'run', 'eight', 'seven');
+        assert.deepEqual(await told(), [9, 1, 1]);
+        await store.commit(commitOf(last, 4, { status: 'completed', releases: true }));
+        assert.deepEqual(await told(), [9, 0, 0]);
+        assert.equal((await startRun(store, 'other')).workerId, 'one');
+        assert.equal((await requireRun(store, 'other')).claims, 1);
+      },
 
     'O2 a renewed lease holds on from the moment of the renewal': async ({ store, advance }) => {
       const claim = await startRun(store, 'run');

@@ -170,6 +170,8 @@ export interface StoreSupport {
   readonly pruning?: boolean;
   readonly removal?: boolean;
   readonly tags?: boolean;
+  /** Default: whether it has a part for limits. */
+  readonly limits?: boolean;
 }
 
 export interface StoreSuiteOptions {
@@ -209,7 +211,7 @@ export function registerPart(
   part: SuitePart,
   { test, create, supports: supported, seed = 1 }: StoreSuiteOptions,
 ): void {
-  const supports = { pruning: true, removal: true, tags: true, ...supported };
+  const supports = { pruning: true, removal: true, tags: true, limits: true, ...supported };
   const isSupported = part.needs === undefined || supports[part.needs];
   for (const [title, run] of Object.entries(isSupported ? part.tests : (part.unsupported ?? {}))) {
     test(title, () => useStore(create, (fixture) => run({ ...fixture, supports, seed })));

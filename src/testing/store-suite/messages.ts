@@ -3,12 +3,15 @@
 import assert from 'node:assert/strict';
 import type { MessageReply, Store } from '../../ports/store.ts';
 import {
+  admission,
   bytesOf,
+  checkpoint,
   commitOf,
   expectCode,
   leaseMs,
   keyOf,
   message,
+  readSeqs,
   requireClaim,
   requireRun,
   startRun,
@@ -67,6 +70,38 @@ export const messagesTests: SuitePart = {
         assert.deepEqual(reply, { status: 'taken', first: bytesOf(`answer ${winner}`) });
       }
       assert.equal((await idsOf(store)).length, 1);
+    },
+
+    'W8.2 a seat is taken in the write of its message, all seats or none, and whoever has it may take it again':
+      async ({ store }) => {
+        const claim = await startRun(store, 'run', { waits: [wait('a'), wait('b'), wait('c')] });
+        const seated = (name: string, seats: readonly string[], text = 'yes'): Promise<MessageReply> =>
+          store.postMessage(message('run', { kind: 'answer', name, body: bytesOf(text), seats }));
+        assert.deepEqual(await seated('a', ['s', 't']), { status: 'accepted' });
+        assert.deepEqual(await seated('b', ['u', 't']), { status: 'seated', seat: 't', holder: 'a' });
+        assert.deepEqual(await idsOf(store).then(({ length }) => length), 1);
+        // What was refused took nothing.
+        assert.deepEqual(await seated('c', ['u']), { status: 'accepted' });
+        assert.deepEqual(await seated('a', ['s', 't']), { status: 'equal' });
+        assert.equal((await store.readMessages(keyOf('run'))).length, 2);
+        await store.commit(commitOf(claim, 1, { closeWaits: ['a', 'c'], takeMessages: await idsOf(store) }));
+        assert.equal((await requireRun(store, 'run')).hasMessages, false);
+        assert.deepEqual(await seated('b', ['s']), { status: 'seated', seat: 's', holder: 'a' });
+        await store.commit(commitOf(claim, 2, { openWaits: [wait('a')] }));
+        assert.deepEqual(await seated('a', ['s'], 'no'), { status: 'accepted' });
+      },
+
+    'W8.2 of two messages under way at once, one has the seat: 40 times': async ({ store, reopen }) => {
+      const other = (await reopen()) ?? store;
+      for (let nth = 0; nth < 40; nth += 1) {
+        const runId = `run-${nth}`;
+        await startRun(store, runId, { waits: [wait('a'), wait('b')] });
+        const sit = (to: Store, name: string): Promise<MessageReply> =>
+          to.postMessage(message(runId, { kind: 'answer', name, body: bytesOf(name), seats: ['ann'] }));
+        const replies = await Promise.all([sit(store, 'a'), sit(other, 'b')]);
+        assert.deepEqual(replies.map(({ status }) => status).toSorted(), ['accepted', 'seated']);
+        assert.equal((await store.readMessages(keyOf(runId))).length, 1);
+      }
     },
 
     'W2 an answer that was taken stands while its wait is closed': async ({ store }) => {
@@ -179,6 +214,56 @@ export const messagesTests: SuitePart = {
         store.commit(commitOf(claim, 2)),
       ]);
       assert.deepEqual(replies, [{ isHeld: true }, { status: 'accepted' }, { isHeld: true }]);
+    },
+
+    'W5.7 a run is admitted with its first message in one write, by whoever comes first, and takes each id once':
+      async ({ store, reopen }) => {
+        const other = (await reopen()) ?? store;
+        for (let nth = 0; nth < 20; nth += 1) {
+          const runId = `run-${nth}`;
+          const first = { admission: admission(runId), isForOpen: true } as const;
+          const send = (to: Store, name: string, text = name): Promise<MessageReply> =>
+            to.postMessage(message(runId, { name, body: bytesOf(text), ...first }));
+          const replies = await Promise.all([send(store, 'one'), send(other, 'two'), send(store, 'one')]);
+          assert.deepEqual(replies.map((reply) => JSON.stringify(reply)).toSorted(), [
+            '{"status":"accepted","created":true}',
+            '{"status":"accepted"}',
+            '{"status":"equal"}',
+          ]);
+          const { status, hasMessages, claims } = await requireRun(other, runId);
+          assert.deepEqual([status, hasMessages, claims], ['running', true, 0]);
+          const names = (await store.readMessages(keyOf(runId))).map(({ name }) => name);
+          assert.deepEqual(names.toSorted(), ['one', 'two']);
+          assert.deepEqual(await readSeqs(store, runId), [0]);
+        }
+        const next = await store.claimNext({ tenant, workerId: 'two', leaseMs, limit: 99 });
+        assert.equal(next.length, 20);
+      },
+
+    'W5.7 a run that has ended takes no message that is for one that goes on': async ({ store }) => {
+      for (const status of ['completed', 'failed', 'cancelled', 'paused', 'cancelling'] as const) {
+        const claim = await startRun(store, status);
+        const before = message(status, { name: 'before', isForOpen: true });
+        const send = (name: string): Promise<MessageReply> =>
+          store.postMessage(message(status, { name, isForOpen: true, admission: admission(status) }));
+        assert.deepEqual(await store.postMessage(before), { status: 'accepted' });
+        await store.commit(commitOf(claim, 1, { status, releases: true }));
+        const isOpen = status === 'paused' || status === 'cancelling';
+        assert.deepEqual(await send('after'), { status: isOpen ? 'accepted' : 'ended' });
+        assert.deepEqual(await send('before'), { status: 'equal' });
+        assert.equal((await store.readMessages(keyOf(status))).length, isOpen ? 2 : 1);
+        assert.deepEqual(await store.postMessage(message(status, { name: 'whatever' })), { status: 'accepted' });
+      }
+    },
+
+    'W5.7 a run that was admitted with its message is whole when the store is opened again': async ({
+      store,
+      reopen,
+    }) => {
+      await store.postMessage(message('run', { admission: admission('run'), isForOpen: true }));
+      const other = (await reopen()) ?? store;
+      assert.deepEqual(await other.readCheckpoints(keyOf('run'), { from: 0, to: 9 }), [checkpoint(0)]);
+      assert.equal((await other.readMessages(keyOf('run'))).length, 1);
     },
 
     'O1 a message to a run that is not there is refused': async ({ store }) => {

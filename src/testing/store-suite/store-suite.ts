@@ -31,6 +31,7 @@ import {
 import { admissionTests } from './admission.ts';
 import { claimsTests } from './claims.ts';
 import { commitsTests } from './commits.ts';
+import { fleetLimitsTests } from './fleet-limits.ts';
 import { isolationTests } from './isolation.ts';
 import { limitsTests } from './limits.ts';
 import { linearizabilityTests } from './random/linearizability.ts';
@@ -40,14 +41,16 @@ import { nextRunsTests } from './next-runs.ts';
 import { pagingTests } from './paging.ts';
 import { pruningTests } from './pruning.ts';
 import { randomUseTests } from './random/random-use.ts';
+import { readyRunsTests } from './ready-runs.ts';
 import { removalTests } from './removal.ts';
+import { retentionTests } from './retention.ts';
 import { workersTests } from './workers.ts';
 import { waitsTests } from './waits.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 // Tests of the identity of a store's data.
 
-export const identityTests: SuitePart = {
+const identityTests: SuitePart = {
   tests: {
     'S6 the identity is the same for every opening, until it is given another': async ({ store, reopen }) => {
       const first = await store.readIdentity();
@@ -64,7 +67,7 @@ export const identityTests: SuitePart = {
 
 // Tests of reopening: what was acknowledged is there when the store is opened again, and a closed store says so.
 
-export const reopeningTests: SuitePart = {
+const reopeningTests: SuitePart = {
   tests: {
     'S2 a closed store refuses every call by name, and may be closed again': async ({ store }) => {
       const claim = await startRun(store, 'run');
@@ -129,7 +132,7 @@ export const reopeningTests: SuitePart = {
 
 // Tests of tags.
 
-export const tagsTests: SuitePart = {
+const tagsTests: SuitePart = {
   needs: 'tags',
   unsupported: {
     'S2 tags are refused by name': async ({ store }) => {
@@ -180,7 +183,7 @@ export const tagsTests: SuitePart = {
 
 // Tests of takeover: a worker that is gone is replaced, and its writes are refused when it comes back.
 
-export const takeoverTests: SuitePart = {
+const takeoverTests: SuitePart = {
   tests: {
     'O2 a lease that has run out lets another take over, and the first is refused from then on': async ({
       store,
@@ -250,7 +253,7 @@ export const takeoverTests: SuitePart = {
 
 const theirs = { tenant: 'other', runId: 'run' };
 
-export const tenantsTests: SuitePart = {
+const tenantsTests: SuitePart = {
   tests: {
     'S2 no read reaches another tenant': async ({ store }) => {
       await startRun(store, 'run', { waits: [wait('a')] });
@@ -323,7 +326,9 @@ const parts: readonly SuitePart[] = [
   claimsTests,
   takeoverTests,
   nextRunsTests,
+  readyRunsTests,
   workersTests,
+  fleetLimitsTests,
   waitsTests,
   messagesTests,
   tenantsTests,
@@ -331,6 +336,7 @@ const parts: readonly SuitePart[] = [
   tagsTests,
   pruningTests,
   removalTests,
+  retentionTests,
   limitsTests,
   isolationTests,
   reopeningTests,

@@ -5,6 +5,7 @@ import type { WaitQuery } from '../../ports/store.ts';
 import {
   bytesOf,
   commitOf,
+  expectCode,
   keyOf,
   message,
   openWaitIds,
@@ -48,6 +49,28 @@ export const waitsTests: SuitePart = {
       await openSeveral(fixture);
       assert.deepEqual(await ids(fixture), ['soon', 'doubt', 'late', 'question', 'signal']);
     },
+
+    'E10.9 a store that counts what is open counts runs that have not ended, by status, and waits, and those overdue':
+      async (fixture) => {
+        const { store } = fixture;
+        if (store.countOpen === undefined) return;
+        const none = { runs: { running: 0, cancelling: 0, paused: 0 }, waits: 0, overdue: 0 };
+        assert.deepEqual(await store.countOpen(tenant), none);
+        await openSeveral(fixture);
+        const ended = await startRun(store, 'ended');
+        await store.commit(commitOf(ended, 1, { status: 'completed' }));
+        const paused = await startRun(store, 'paused');
+        await store.commit(commitOf(paused, 1, { status: 'paused' }));
+        const cancelling = await startRun(store, 'cancelling');
+        await store.commit(commitOf(cancelling, 1, { status: 'cancelling' }));
+        // The store's clock is past all of these times.
+        assert.deepEqual(await store.countOpen(tenant), {
+          runs: { running: 2, cancelling: 1, paused: 1 },
+          waits: 5,
+          overdue: 3,
+        });
+        assert.deepEqual(await store.countOpen('another'), none);
+      },
 
     'W5 waits are chosen by run, kind and due time': async (fixture) => {
       await openSeveral(fixture);
@@ -123,6 +146,51 @@ export const waitsTests: SuitePart = {
         rows.map(({ kind }) => kind),
         ['doubt'],
       );
+    },
+
+    'WH2 a delivery is written with its commit, listed by itself, waited for by nobody, and cleared by anyone': async (
+      fixture,
+    ) => {
+      const { store } = fixture;
+      const claim = await startRun(store, 'run', { waits: [wait('question')] });
+      const owed = wait('owed', { kind: 'delivery', body: bytesOf('tell them') });
+      await store.commit(commitOf(claim, 1, { openWaits: [owed], status: 'completed', releases: true }));
+      // One that is refused owes nothing.
+      await expectCode(
+        store.commit(commitOf(claim, 2, { openWaits: [wait('no', { kind: 'delivery' })] })),
+        'CLAIM_FENCED',
+      );
+      const { rows } = await store.listWaits({ tenant, kinds: ['delivery'] });
+      assert.deepEqual(rows, [{ tenant, runId: 'run', graphId: 'graph', ...owed }]);
+      assert.deepEqual(await ids(fixture), ['question']);
+      assert.deepEqual(await ids(fixture, { runId: 'run' }), ['question']);
+      assert.deepEqual(await ids(fixture, { runId: 'run', kinds: ['delivery'] }), ['owed']);
+      if (store.countOpen !== undefined) assert.equal((await store.countOpen(tenant)).waits, 1);
+      const other = await startRun(store, 'paused');
+      await store.commit(
+        commitOf(other, 1, { openWaits: [wait('owed', { kind: 'delivery' })], status: 'paused', releases: true }),
+      );
+      assert.deepEqual(await store.listClaimable({ tenant, limit: 5 }), []);
+      await store.clearDelivery(keyOf('run'), 'question');
+      await store.clearDelivery(keyOf('none'), 'owed');
+      await store.clearDelivery(keyOf('run'), 'owed');
+      await store.clearDelivery(keyOf('run'), 'owed');
+      assert.deepEqual(await ids(fixture), ['question']);
+      const left = await store.listWaits({ tenant, kinds: ['delivery'] });
+      assert.deepEqual(
+        left.rows.map(({ runId }) => runId),
+        ['paused'],
+      );
+    },
+
+    'WH2 a delivery is there, and cleared, after the store was opened again': async (fixture) => {
+      const { store, reopen } = fixture;
+      const claim = await startRun(store, 'run');
+      const openWaits = ['a', 'b'].map((id) => wait(id, { kind: 'delivery' }));
+      await store.commit(commitOf(claim, 1, { openWaits }));
+      await store.clearDelivery(keyOf('run'), 'a');
+      const other = await reopen();
+      if (other !== undefined) assert.deepEqual(await ids({ store: other }, { kinds: ['delivery'] }), ['b']);
     },
 
     'W2 waits of one id in two runs are two': async ({ store }) => {

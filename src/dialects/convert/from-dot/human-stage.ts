@@ -1,5 +1,6 @@
 /** Stages that ask a person. */
-import { type Pipeline, type Stage, normalLabel, sayingOf } from '../../dot/model/pipeline.ts';
+import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
+import { normalLabel, sayingOf } from '../../dot/model/edge-label.ts';
 import { type Piece, type Text, chose } from '../outline/outline.ts';
 import { writePrompt } from '../outline/earlier-answers.ts';
 import type { StageReading, Done } from './stage-reading.ts';
@@ -24,7 +25,7 @@ export function promptOf(stage: Stage, { pipeline, notes, placeOf, fidelityOf }:
 }
 
 /** A prompt or a question, in which `$NAME` of inputs are whole words. */
-export function piecesOf(text: string, { params }: Pick<Pipeline, 'params'>): Text {
+function piecesOf(text: string, { params }: Pick<Pipeline, 'params'>): Text {
   const names = new Set(['goal', ...params.map(({ name }) => name)]);
   const found: Piece[] = [];
   let from = 0;
@@ -50,6 +51,16 @@ export function humanWork(stage: Stage, reading: StageReading): Done {
       `${stage.id} waits for an answer without a limit, and takes no default`,
       'answer it by a program when it is late',
     );
+  if (attributes.has('remind_after') || attributes.has('escalate_to'))
+    lost(
+      stage,
+      reading,
+      'ANSWER',
+      `${stage.id} is not reminded of, nor given to others`,
+      'give the block remind_after and escalate_to',
+    );
+  if (attributes.has('assignees') || attributes.has('four_eyes'))
+    lost(stage, reading, 'ANSWER', `${stage.id} takes everybody’s answer`, 'give the block assignees and four_eyes');
   const otherwise = form === 'freeform' ? 'What do you say?' : 'Select an option:';
   const question = piecesOf(attributes.text('label') || otherwise, reading.pipeline);
   return { timeoutMs: undefined, isIdempotent: false, ...workOfForm(form)(stage, question, reading) };

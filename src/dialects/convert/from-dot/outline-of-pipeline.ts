@@ -6,8 +6,8 @@ import { readPipeline } from '../../dot/model/read-pipeline.ts';
 import { wayLabel } from '../../dot/run/stage/choose-edge.ts';
 import { DotFaults } from '../../dot/text/faults.ts';
 import { parseDot } from '../../dot/text/parse-dot.ts';
+import type { Notes } from '../outline/notes.ts';
 import {
-  type Notes,
   failure,
   finish,
   isStep,
@@ -80,8 +80,10 @@ function namesGoal({ attributes }: Pipeline, steps: readonly Step[]): boolean {
 
 function stepOf(stage: Stage, reading: StageReading): Step {
   const { pipeline, placeOf } = reading;
+  const renamedFrom = stage.attributes.text('renamed_from');
   return {
     id: stage.id,
+    ...(renamedFrom !== '' && { renamedFrom }),
     title: stage.type === 'wait.human' ? undefined : stage.attributes.text('label') || undefined,
     place: placeOf(stage.at),
     retry: retryOfStage(stage, pipeline),

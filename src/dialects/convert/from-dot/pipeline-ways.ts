@@ -1,17 +1,10 @@
 /** Which way a pipeline goes from each end of a stage, found by its own rules. Diamonds are gone through: they decide, and do nothing. */
-import { parseCondition, type Pipeline, type Stage } from '../../dot/model/pipeline.ts';
+import { parseCondition } from '../../dot/model/edge-condition.ts';
+import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
 import { retryTargets, type Layout } from '../../dot/model/layout.ts';
 import { chooseEdge, wayLabel, type Way } from '../../dot/run/stage/choose-edge.ts';
-import {
-  type Notes,
-  failure,
-  finish,
-  type Step,
-  type Target,
-  freeId,
-  decidedBy,
-  plainStep,
-} from '../outline/outline.ts';
+import type { Notes } from '../outline/notes.ts';
+import { failure, finish, type Step, type Target, freeId, decidedBy, plainStep } from '../outline/outline.ts';
 
 /** How a stage ended, as far as its edges can tell. */
 export interface Ending {
@@ -156,7 +149,7 @@ export class PipelineWays {
 }
 
 /** The stage at which the innermost branch around a stage ends. */
-export function joinAround(id: string, { branches }: Layout): string | undefined {
+function joinAround(id: string, { branches }: Layout): string | undefined {
   const around = [...branches.values()].filter(({ stages }) => stages.has(id));
   return around.toSorted((a, b) => a.stages.size - b.stages.size)[0]?.join;
 }

@@ -1,7 +1,8 @@
 /** What stages are read with, and what is read of one. */
 import type { Layout } from '../../dot/model/layout.ts';
 import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
-import type { Notes, Step } from '../outline/outline.ts';
+import type { Notes } from '../outline/notes.ts';
+import type { Step } from '../outline/outline.ts';
 import type { PipelineWays } from './pipeline-ways.ts';
 
 export interface StageReading {

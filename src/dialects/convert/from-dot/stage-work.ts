@@ -30,7 +30,7 @@ const settings = [
 ];
 
 /** A child that a block can name. Undefined: a block would not run this file, or not in its folder. */
-export function childWork(stage: Stage, reading: StageReading): Done | undefined {
+function childWork(stage: Stage, reading: StageReading): Done | undefined {
   const { pipeline, ways } = reading;
   const valueOf = (name: string): string => stage.attributes.text(name) || pipeline.attributes.text(name);
   const file = valueOf('stack.child_dotfile');
@@ -115,7 +115,7 @@ function noteValues(
 
 // Where a run goes from a stage that succeeds or fails.
 
-export function plainEnds(stage: Stage, { ways }: StageReading): readonly End[] {
+function plainEnds(stage: Stage, { ways }: StageReading): readonly End[] {
   const context = stage.type === 'tool' ? { 'tool.exit_code': 0 } : {};
   return [
     { on: 'success', to: ways.leave(stage, { outcome: 'success', context }) },
@@ -125,7 +125,7 @@ export function plainEnds(stage: Stage, { ways }: StageReading): readonly End[] 
 
 // Stages that call a model.
 
-export function modelWork(stage: Stage, reading: StageReading): Done {
+function modelWork(stage: Stage, reading: StageReading): Done {
   const { ways, notes, placeOf } = reading;
   const { attributes } = stage;
   const edges = ways.edgesOf(stage.id);
@@ -179,7 +179,7 @@ const loopsMaxDefault = 50;
 const loopsMaxOfBlock = 1_000;
 
 /** Undefined: a block would run its programs in another folder. */
-export function agentWork(stage: Stage, reading: StageReading): Done | undefined {
+function agentWork(stage: Stage, reading: StageReading): Done | undefined {
   const { notes, placeOf } = reading;
   const { attributes } = stage;
   const [tools, allowed] = [attributes.list('tools'), attributes.list('allow_tools')];
@@ -203,18 +203,19 @@ export function agentWork(stage: Stage, reading: StageReading): Done | undefined
     asks: tools.includes('ask_person'),
     allow: (['write', 'shell'] as const).filter((name) => tools.includes(name) && allowed.includes(name)),
     loopsMax: Math.min(loopsMax, loopsMaxOfBlock),
+    ...(attributes.text('on_change') === 'refuse' && { refusesChanges: true as const }),
   };
   return { ...done, work: { ...done.work, agent }, timeoutMs: undefined };
 }
 
 // Stages that run a command: for its own sake, or to answer a prompt.
 
-export function toolWork(stage: Stage, reading: StageReading): Done {
+function toolWork(stage: Stage, reading: StageReading): Done {
   return commandWork(stage, { script: stage.attributes.text('tool_command') }, reading);
 }
 
 /** A command in the place of a model, which gets the prompt. */
-export function backendWork(stage: Stage, reading: StageReading): Done {
+function backendWork(stage: Stage, reading: StageReading): Done {
   const script = stage.attributes.text('agent_command');
   return commandWork(stage, { script, stdin: promptOf(stage, reading) }, reading);
 }
@@ -259,7 +260,7 @@ function noteReport(stage: Stage, script: string, { notes, placeOf, ways }: Stag
 
 // What a parallel stage does: its branches, and where the run goes on when they have ended.
 
-export function parallelWork(stage: Stage, { entries, join, stages }: Branches, reading: StageReading): Done {
+function parallelWork(stage: Stage, { entries, join, stages }: Branches, reading: StageReading): Done {
   const { ways, pipeline, notes, placeOf } = reading;
   const lost = (attribute: string, message: string, fix: string): void =>
     notes.lost('PARALLEL', placeOf(stage.attributes.placeOf(attribute)), message, fix);

@@ -1,10 +1,11 @@
 /** The nodes of a graph, and what is said of the edges between them. What functions and expressions decide, a person decides. */
 import type { Graph, GraphEdge, GraphNode } from '../../../graph/graph.ts';
-import { freeId, type Notes, failure, finish, type Target } from '../outline/outline.ts';
+import { freeId, failure, finish, type Target } from '../outline/outline.ts';
+import type { Notes } from '../outline/notes.ts';
 import { workOfNode, type NodeWork } from './node-work.ts';
 
 /** The indexes of the nodes at which each graph begins and ends. */
-export const startIndex = 0;
+const startIndex = 0;
 export const endIndex = 1;
 
 export class GraphReading {

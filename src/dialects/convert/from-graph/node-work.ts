@@ -1,15 +1,7 @@
 /** What a node of a compiled graph does. Functions do not carry over: a person does by hand what only they say. */
 import type { GraphNode } from '../../../graph/graph.ts';
-import {
-  type Notes,
-  chose,
-  commandMs,
-  engineDelays,
-  type Step,
-  type Work,
-  shellWord,
-  workByHand,
-} from '../outline/outline.ts';
+import type { Notes } from '../outline/notes.ts';
+import { chose, commandMs, engineDelays, type Step, type Work, shellWord, workByHand } from '../outline/outline.ts';
 
 /** A node as a step, but for where its ends lead. */
 export interface NodeWork {

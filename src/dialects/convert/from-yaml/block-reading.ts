@@ -1,7 +1,8 @@
 /** What blocks are read with, and what is read of one. */
 import type { BlockView, Names } from '../../yaml/expression/template.ts';
 import type { BlockFile } from '../../yaml/file/workflow-file.ts';
-import type { NoteCode, Notes, CalledPipeline, Step, Text, Work } from '../outline/outline.ts';
+import type { NoteCode, Notes } from '../outline/notes.ts';
+import type { CalledPipeline, Step, Text, Work } from '../outline/outline.ts';
 import { piecesOf, readablePieces, type Known } from './plain-text.ts';
 
 /** One end of a block, and all that it may leave behind then, as conditions see it. */
@@ -63,6 +64,16 @@ export function questionIn(block: BlockFile, field: string, reading: BlockReadin
   const { text, computed } = readablePieces(String(block.inputs[field]), reading.known);
   for (const expression of computed)
     lost(reading, 'VALUE', `the question of ${block.id} says <${expression}> in place of the value`, 'ask without it');
+  if (block.inputs['assignees'] !== undefined || block.inputs['four_eyes'] !== undefined)
+    lost(reading, 'ANSWER', `${block.id} takes everybody’s answer`, 'give the stage assignees and four_eyes');
+  const late = ['remind_after', 'escalate_to', 'deadline'].find((name) => block.inputs[name] !== undefined);
+  if (late !== undefined)
+    lost(
+      reading,
+      'ANSWER',
+      `${block.id} is asked without ${late}`,
+      'give the stage remind_after, escalate_to and timeout',
+    );
   return text;
 }
 

@@ -32,7 +32,7 @@ import { assignedNames } from '../../yaml/shell/shell-names.ts';
 
 // `LLMCall` blocks: a call of a model, or one that says how it went.
 
-export function readModel(block: BlockFile, reading: BlockReading): Done | undefined {
+function readModel(block: BlockFile, reading: BlockReading): Done | undefined {
   const { inputs } = block;
   const prompt = textIn(block, 'prompt', reading);
   const system = inputs['system_instructions'] === undefined ? [] : textIn(block, 'system_instructions', reading);
@@ -128,7 +128,7 @@ const loopsMaxDefault = 15;
 const ownTools = ['workflows', 'blocks', 'servers'];
 const settings = ['fallbacks', 'mode', 'history', 'show_images'];
 
-export function readAgent(block: BlockFile, reading: BlockReading): Done | undefined {
+function readAgent(block: BlockFile, reading: BlockReading): Done | undefined {
   const { inputs } = block;
   if (ownTools.some((name) => inputs[name] !== undefined)) return undefined;
   const folder = inputs['files'] === undefined ? undefined : literalOf(inputs['files'], reading);
@@ -150,7 +150,8 @@ export function readAgent(block: BlockFile, reading: BlockReading): Done | undef
   if (block.retry !== undefined)
     lost(reading, 'SETTING', `retry of ${block.id} has no counterpart`, 'take it out, or do without');
   const files = folder === undefined ? {} : { files: { folder, isReadOnly: isOn('files_read_only', false) } };
-  const agent: AgentTools = { ...files, shell, asks, allow: allowedOf(block, reading), loopsMax };
+  const refuses = inputs['on_change'] === 'refuse' ? { refusesChanges: true as const } : {};
+  const agent: AgentTools = { ...files, ...refuses, shell, asks, allow: allowedOf(block, reading), loopsMax };
   return { ...done, work: { ...done.work, agent }, timeoutMs: undefined, isTriedOnce: true };
 }
 
@@ -180,7 +181,7 @@ function allowedOf({ id, inputs }: BlockFile, reading: BlockReading): AgentTools
 
 // Blocks that run a pipeline. A stage hands on inputs of the same names, and nothing else.
 
-export function readChild(block: BlockFile, reading: BlockReading): Done | undefined {
+function readChild(block: BlockFile, reading: BlockReading): Done | undefined {
   const { workflow, inputs = {}, timeout, timeout_ms: ms } = block.inputs;
   const called = typeof workflow === 'string' ? reading.pipelineOf(block) : undefined;
   if (called === undefined) return undefined;
@@ -220,7 +221,7 @@ function fileFrom(source: string, file: string): string {
 
 // `Shell` blocks. A command of a pipeline has every input as a variable of its environment, and no other values.
 
-export function readCommand(block: BlockFile, reading: BlockReading): Done | undefined {
+function readCommand(block: BlockFile, reading: BlockReading): Done | undefined {
   const { command, working_dir: folder, env = {}, timeout = 120, capture_output: capture = true } = block.inputs;
   const script = typeof command === 'string' ? scriptOf(command, reading.names) : undefined;
   const stdin = block.inputs['stdin'] === undefined ? undefined : textIn(block, 'stdin', reading);
@@ -284,7 +285,7 @@ function isOwnEnvironment(env: unknown, { known }: BlockReading): boolean {
 // Blocks that ask a person.
 
 /** `AskChoice`. */
-export function readChoice(block: BlockFile, reading: BlockReading): Done | undefined {
+function readChoice(block: BlockFile, reading: BlockReading): Done | undefined {
   const { choices } = block.inputs;
   const question = questionIn(block, 'question', reading);
   if (!Array.isArray(choices)) return undefined;
@@ -302,7 +303,7 @@ export function readChoice(block: BlockFile, reading: BlockReading): Done | unde
 }
 
 /** `ConfirmOperation`. */
-export function readConfirmation(block: BlockFile, reading: BlockReading): Done {
+function readConfirmation(block: BlockFile, reading: BlockReading): Done {
   const question = questionIn(block, 'message', reading);
   const { details } = block.inputs;
   if (details !== undefined && Object.keys(details as object).length > 0)
@@ -316,7 +317,7 @@ export function readConfirmation(block: BlockFile, reading: BlockReading): Done 
 }
 
 /** `GetInput` and `Prompt`. */
-export function readText(block: BlockFile, reading: BlockReading): Done {
+function readText(block: BlockFile, reading: BlockReading): Done {
   const question = questionIn(block, 'prompt', reading);
   if (block.inputs['validation_pattern'] !== undefined)
     lost(
@@ -354,6 +355,7 @@ export function workOfBlock(block: BlockFile, reading: BlockReading): BlockWork 
   return {
     step: {
       id: block.id,
+      ...(block.renamedFrom !== undefined && { renamedFrom: block.renamedFrom }),
       title: block.description,
       place: reading.place,
       work,

@@ -11,9 +11,10 @@ import { parseSavedText } from '../../dot/saved-text.ts';
 import { parseBundle } from '../../yaml/compile/workflow-linker.ts';
 import { translateDocument } from '../../yaml/braces/translate-document.ts';
 import { orderBlocks } from '../../yaml/compile/workflow-names.ts';
-import { Faults } from '../../yaml/file/shape.ts';
+import { Faults } from '../../yaml/file/faults.ts';
 import { readDocument, type YamlDocument } from '../../yaml/file/read-document.ts';
-import { readCalled, type Notes, type Outline, type OutlineInput, reachableSteps } from '../outline/outline.ts';
+import { readCalled, type Outline, type OutlineInput, reachableSteps } from '../outline/outline.ts';
+import type { Notes } from '../outline/notes.ts';
 import { workOfBlock } from './block-work.ts';
 
 // Whether a block starts, as far as this follows from how the blocks before it ended.
@@ -25,7 +26,7 @@ export interface Starting {
 }
 
 /** What a block reads of those before it, and what follows from their ends. */
-export function startOf(
+function startOf(
   block: BlockFile,
   { works, names }: Starting,
 ): Pick<LaidStep, 'reads' | 'condition' | 'isPassedOver' | 'starts'> {

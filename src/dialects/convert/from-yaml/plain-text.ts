@@ -1,5 +1,6 @@
 /** Texts of a workflow file as pieces, where nothing in them is computed. */
-import { readReference, type Names, type Scope } from '../../yaml/expression/template.ts';
+import { readReference } from '../../yaml/expression/tokens.ts';
+import type { Names, Scope } from '../../yaml/expression/template.ts';
 import { parseCommand } from '../../yaml/shell/parse-command.ts';
 import { assignedNames } from '../../yaml/shell/shell-names.ts';
 import { joined, type Piece, type Text } from '../outline/outline.ts';

@@ -3,13 +3,14 @@
  * next. A step that leads on differently, depending on what came before it, is written once for each.
  */
 import { CairnError } from '../../../errors.ts';
-import { type Notes, failure, finish, type Step, type Target, freeId, decidedBy, plainStep } from './outline.ts';
+import type { Notes } from './notes.ts';
+import { failure, finish, type Step, type Target, freeId, decidedBy, plainStep } from './outline.ts';
 
 /** What became of a step. Undefined: it was skipped. */
 export type Ended = string | undefined;
 
 /** The end of a step that failed before it started. */
-export const unstarted = 'unstarted';
+const unstarted = 'unstarted';
 
 export interface LaidStep {
   readonly step: Omit<Step, 'ends'>;
@@ -149,7 +150,9 @@ class Laying {
         `${step.id} is written as ${id} too, where something else follows it`,
         'nothing',
       );
-    this.#made.set(key, { ...step, id });
+    // A name on record is that of one step.
+    const { renamedFrom, ...rest } = step;
+    this.#made.set(key, { ...rest, id, ...(isFirst && renamedFrom !== undefined && { renamedFrom }) });
     return id;
   }
 

@@ -7,10 +7,9 @@ import { readPipeline } from '../../dot/model/read-pipeline.ts';
 import { DotFaults } from '../../dot/text/faults.ts';
 import { parseDot } from '../../dot/text/parse-dot.ts';
 import type { Amounts } from '../../../graph/amounts.ts';
-import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-
-// A pipeline that a workflow runs as a child: its name, and what it takes from who runs it.
+import type { Webhook } from '../../../graph/webhooks.ts';
 
 export interface CalledPipeline {
   readonly name: string;
@@ -26,8 +25,6 @@ export function readCalled(text: string): CalledPipeline {
   return { name, taken: [...goal, ...params.map((param: Param) => param.name)] };
 }
 
-// The tools of an agent that both dialects can name, and what it does with them unasked.
-
 export interface AgentTools {
   /** A folder whose files it reads, and writes unless it may only read. */
   readonly files?: { readonly folder: string; readonly isReadOnly: boolean };
@@ -39,6 +36,8 @@ export interface AgentTools {
   readonly allow: readonly ('write' | 'shell')[];
   /** Calls of the model, at most. */
   readonly loopsMax: number;
+  /** Whether a visit that began with another agent goes on no further. */
+  readonly refusesChanges?: true;
 }
 
 /** The tools that write files, by the names under which a block allows them. */
@@ -119,6 +118,8 @@ export function isVerdict(work: Work): boolean {
 
 export interface Step {
   readonly id: string;
+  /** The name under which runs of before have it on record, if it was renamed. */
+  readonly renamedFrom?: string;
   readonly title: string | undefined;
   /** Where it stands in the workflow that was read. */
   readonly place: string;
@@ -147,6 +148,7 @@ export interface Outline {
   readonly description: string | undefined;
   readonly inputs: readonly OutlineInput[];
   readonly budget: Budget;
+  readonly webhooks?: readonly Webhook[];
   readonly first: Target;
   readonly steps: readonly Step[];
 }
@@ -170,8 +172,6 @@ export const engineDelays: Omit<RetryPolicy, 'attempts'> = {
   jitter: 0,
 };
 
-// Texts of an outline in their plainest form.
-
 /** The same text with neighbouring strings as one, and without empty ones. */
 export function joined(text: Text): Text {
   const parts: Piece[] = [];
@@ -184,16 +184,12 @@ export function joined(text: Text): Text {
   return parts;
 }
 
-// Ids of steps that conversion adds.
-
 /** An id that is not taken yet. */
 export function freeId(wanted: string, taken: { has(id: string): boolean }): string {
   let id = wanted;
   for (let count = 2; taken.has(id); count += 1) id = `${wanted}_${count}`;
   return id;
 }
-
-// Which steps of an outline a run can come to.
 
 /** The steps that a run can come to, in the order in which it may come to them. */
 export function reachableSteps({ first, steps }: Pick<Outline, 'first' | 'steps'>): readonly Step[] {
@@ -223,8 +219,6 @@ export function stepsInBranches(steps: readonly Step[]): ReadonlySet<string> {
   const firsts = steps.flatMap(({ work }) => (work.kind === 'parallel' ? work.branches : []));
   return new Set(reachableFrom(firsts, new Map(steps.map((step) => [step.id, step]))).map(({ id }) => id));
 }
-
-// A person stands in for what cannot be said in the other dialect: does the work, or decides, and says so.
 
 type Choice = Extract<Work, { readonly kind: 'choice' }>;
 
@@ -266,74 +260,10 @@ export const plainStep: Pick<Step, 'title' | 'retry' | 'timeoutMs' | 'isIdempote
   budget: {},
 };
 
-// What of a workflow its conversion does not carry over, or says otherwise.
-
-/**
- * Why something does not carry over. Codes are API.
- *
- * - `WORK`: what a node, block or stage does. `CODE`: a function of a program.
- * - `CONDITION`: what decides on the way. `LOOP`: a way back. `GATE`: a goal gate. `PARALLEL`: work side by side.
- * - `INPUT`, `OUTPUT`, `VALUE`: inputs, outputs, and values that pass from one to another. `TEXT`: a text that would mean something else.
- * - `PROMPT`: the prompt of a model. `ANSWER`: how a person is asked and answers. `REPORT`: what a command reports of itself.
- * - `SETTING`: any other attribute or field. `NAME`: an id or a name that the other dialect cannot have.
- * - `NOTHING`: nothing remains that runs without a person.
- */
-export type NoteCode =
-  | 'WORK'
-  | 'CODE'
-  | 'CONDITION'
-  | 'LOOP'
-  | 'GATE'
-  | 'PARALLEL'
-  | 'INPUT'
-  | 'OUTPUT'
-  | 'VALUE'
-  | 'TEXT'
-  | 'PROMPT'
-  | 'ANSWER'
-  | 'REPORT'
-  | 'SETTING'
-  | 'NAME'
-  | 'NOTHING';
-
-export interface ConversionNote {
-  readonly code: NoteCode;
-  /** `lost`: a run may do something else than before. `changed`: it does the same, though the text says it otherwise, or says less. */
-  readonly severity: 'lost' | 'changed';
-  /** Where it stands in the workflow that was converted. */
-  readonly place: string;
-  /** What does not carry over, and what stands in for it. */
-  readonly message: string;
-  /** What to do about it. */
-  readonly fix: string;
-}
-
-/** Collects notes, each once. */
-export class Notes {
-  readonly #notes = new Map<string, ConversionNote>();
-
-  lost(code: NoteCode, place: string, message: string, fix: string): void {
-    this.#add({ code, severity: 'lost', place, message, fix });
-  }
-  changed(code: NoteCode, place: string, message: string, fix: string): void {
-    this.#add({ code, severity: 'changed', place, message, fix });
-  }
-  #add(note: ConversionNote): void {
-    this.#notes.set(JSON.stringify(note), note);
-  }
-  /** In the order of their places where these are lines of one file, else as they were added. */
-  get all(): readonly ConversionNote[] {
-    const lineOf = ({ place }: ConversionNote): number => Number(/:(\d+)(?::\d+)?$/.exec(place)?.[1] ?? 0);
-    return [...this.#notes.values()].toSorted((a, b) => lineOf(a) - lineOf(b));
-  }
-}
-
 /** Writes a text as one word of a shell, which nothing in it can leave. */
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
-
-// How a block that calls a model says its verdict.
 
 /** The most seconds that a block gives a call of a model. */
 export const longestCall = 1_800;

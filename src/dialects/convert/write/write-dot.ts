@@ -1,7 +1,7 @@
 /** Writes an outline as a pipeline: a stage for each step, an edge for each end. */
-import { sayingOf, normalLabel } from '../../dot/model/pipeline.ts';
+import { sayingOf, normalLabel } from '../../dot/model/edge-label.ts';
+import type { Notes } from '../outline/notes.ts';
 import {
-  type Notes,
   chosenBy,
   type Budget,
   type End,
@@ -20,6 +20,7 @@ import {
 } from '../outline/outline.ts';
 import { readPrompt } from '../outline/earlier-answers.ts';
 import { presetPolicy, retryPresets } from '../../dot/model/attributes.ts';
+import { webhookText } from '../../../graph/webhooks.ts';
 import { same } from '../../../schema/json-schema.ts';
 import { durationText, withFittingIds, withStops } from './write-yaml.ts';
 import { printDot, type AttributeSyntax, type Syntax } from '../../dot/text/print-dot.ts';
@@ -29,7 +30,7 @@ import { printDot, type AttributeSyntax, type Syntax } from '../../dot/text/prin
 /** Names and values in order; without a value, the attribute is omitted. */
 export type Pairs = readonly (readonly [name: string, value: string | undefined])[];
 
-export function graphPairs({ description, inputs, budget }: Outline, notes: Notes): Pairs {
+function graphPairs({ description, inputs, budget, webhooks = [] }: Outline, notes: Notes): Pairs {
   const goal = inputs.find(({ name }) => name === 'goal');
   if (goal !== undefined && goal.default === undefined)
     notes.lost(
@@ -44,6 +45,7 @@ export function graphPairs({ description, inputs, budget }: Outline, notes: Note
     ['goal', goal?.default || undefined],
     ['params', params.join(', ') || undefined],
     ...budgetPairs(budget),
+    ['webhooks', webhooks.map(webhookText).join('; ') || undefined],
   ];
 }
 
@@ -60,7 +62,7 @@ function paramText({ name, default: initial }: OutlineInput, notes: Notes): stri
   return name;
 }
 
-export function budgetPairs({ budget, onBudget }: Budget): Pairs {
+function budgetPairs({ budget, onBudget }: Budget): Pairs {
   if (budget === undefined) return [];
   const amounts = Object.entries(budget).map(([unit, amount]) =>
     unit === 'seconds' ? `time=${amount}` : `${unit}=${amount}`,
@@ -72,7 +74,7 @@ export function budgetPairs({ budget, onBudget }: Budget): Pairs {
 }
 
 /** An end's edge. That of a choice has its label; that of a failure which leads on, a condition. */
-export function edgePairs({ work, ends }: Step, { on }: End): Pairs {
+function edgePairs({ work, ends }: Step, { on }: End): Pairs {
   const choice = chosenBy(on);
   if (choice !== undefined) return [['label', labelOfChoice(choice)]];
   if (work.kind === 'confirm') return [['label', on === 'yes' ? 'Yes' : 'No']];
@@ -82,7 +84,7 @@ export function edgePairs({ work, ends }: Step, { on }: End): Pairs {
 }
 
 /** A label that says this choice. One that looks as if it began with a key gets a key of its own. */
-export function labelOfChoice(choice: string): string {
+function labelOfChoice(choice: string): string {
   return sayingOf(choice) === choice ? choice : `[${Array.from(choice.trim())[0] ?? '?'}] ${choice}`;
 }
 
@@ -90,7 +92,7 @@ export function labelOfChoice(choice: string): string {
 
 type Named = Pick<Step, 'id' | 'place'>;
 
-export class DotPrompts {
+class DotPrompts {
   readonly #names: ReadonlySet<string>;
   readonly #hasGoal: boolean;
   readonly #notes: Notes;
@@ -159,7 +161,7 @@ export class DotPrompts {
 
 // What a step of an outline is as a stage of a pipeline: its attributes.
 
-export class StageWriter {
+class StageWriter {
   readonly #prompts: DotPrompts;
   readonly #notes: Notes;
 
@@ -169,11 +171,12 @@ export class StageWriter {
   }
 
   attributesOf(step: Step): Pairs {
-    const { title, timeoutMs, isIdempotent, work } = step;
+    const { title, renamedFrom, timeoutMs, isIdempotent, work } = step;
     const usual = work.kind === 'command' ? commandMs : undefined;
     return [
       ...this.#work(step),
       ...('question' in work ? [] : ([['label', title]] as const)),
+      ['renamed_from', renamedFrom],
       ['timeout', timeoutMs === undefined || timeoutMs === usual ? undefined : durationText(timeoutMs)],
       ['idempotent', work.kind === 'command' && isIdempotent ? 'true' : undefined],
       ...this.#retry(step),
@@ -268,7 +271,7 @@ export class StageWriter {
   }
 }
 
-function agentPairs({ files, shell, asks, allow, loopsMax }: AgentTools): Pairs {
+function agentPairs({ files, shell, asks, allow, loopsMax, refusesChanges }: AgentTools): Pairs {
   const tools = [
     ...(files === undefined ? [] : [files.isReadOnly ? 'read' : 'write']),
     ...(shell ? ['shell'] : []),
@@ -278,6 +281,7 @@ function agentPairs({ files, shell, asks, allow, loopsMax }: AgentTools): Pairs 
     ['tools', tools.join(',')],
     ['allow_tools', allow.length === 0 ? undefined : allow.join(',')],
     ['max_turns', String(loopsMax)],
+    ['on_change', refusesChanges === true ? 'refuse' : undefined],
     ['workdir', files === undefined || files.folder === '.' ? undefined : files.folder],
   ];
 }
@@ -287,7 +291,7 @@ function agentPairs({ files, shell, asks, allow, loopsMax }: AgentTools): Pairs 
 const fitting = /^[a-z][a-z0-9_]*$/;
 
 /** A command that reads an input by its old name gets it under that name, too. */
-export function withFittingInputs(outline: Outline, notes: Notes): Outline {
+function withFittingInputs(outline: Outline, notes: Notes): Outline {
   const taken = new Set(outline.inputs.map(({ name }) => name).filter((name) => fitting.test(name)));
   const names = new Map<string, string>();
   for (const { name } of outline.inputs) {

@@ -1,6 +1,6 @@
 /** Writes an outline as a YAML workflow: a block for each step, which depends on those that lead to it. */
+import type { Notes } from '../outline/notes.ts';
 import {
-  type Notes,
   failure,
   nextOf,
   type Outline,
@@ -22,16 +22,16 @@ import {
   verdictSchema,
   isVerdict,
 } from '../outline/outline.ts';
-import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import type { Names } from '../../yaml/expression/template.ts';
 import { type Start, yamlCommand, yamlText, Starts } from './yaml-start.ts';
 import { reservedIds } from '../../yaml/file/format.ts';
-import { printDocument } from '../../yaml/file/shape.ts';
+import { printDocument } from '../../yaml/file/write-document.ts';
 
 // An outline without ways back, for dialects in which a run comes to each step once.
 
 /** Ways back fail the run. Steps are in an order in which each comes before those that it leads to. */
-export function withoutLoops(outline: Outline, notes: Notes): Outline {
+function withoutLoops(outline: Outline, notes: Notes): Outline {
   const byId = new Map(outline.steps.map((step) => [step.id, step]));
   const back = new Set<string>();
   const order: Step[] = [];
@@ -166,7 +166,7 @@ export function durationText(ms: number): string {
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export class BlockWriter {
+class BlockWriter {
   readonly #inputs: readonly string[];
   readonly #names: Names;
   readonly #steps: ReadonlyMap<string, Step>;
@@ -185,7 +185,7 @@ export class BlockWriter {
 
   /** @param isInBranch - whether its failure is that of its branch alone */
   fieldsOf(step: Step, start: Start, isInBranch: boolean): Fields {
-    const { id, title, work, retry, isIdempotent, budget, ends } = step;
+    const { id, title, renamedFrom, work, retry, isIdempotent, budget, ends } = step;
     const failing = ends.find(({ on }) => on === 'fail');
     // A failure that leads on does not end the run.
     const isTaken = failing !== undefined && (isInBranch || failing.to !== failure);
@@ -193,6 +193,7 @@ export class BlockWriter {
     return {
       id,
       type: written.type,
+      ...(renamedFrom !== undefined && { renamed_from: renamedFrom }),
       ...(title !== undefined && { description: title }),
       ...start,
       ...(isTaken && { continue_on_error: true }),
@@ -269,7 +270,7 @@ export class BlockWriter {
 function agentInputs(
   prompt: string,
   { model, verdict }: Extract<Step['work'], { readonly kind: 'model' }>,
-  { files, shell, asks, allow, loopsMax }: AgentTools,
+  { files, shell, asks, allow, loopsMax, refusesChanges }: AgentTools,
 ): Fields {
   const allowed = [...(allow.includes('write') ? writingTools : []), ...(allow.includes('shell') ? ['shell'] : [])];
   return {
@@ -283,12 +284,13 @@ function agentInputs(
     ...(!asks && { ask_person: false }),
     ...(allowed.length > 0 && { allow: allowed }),
     max_loops: loopsMax,
+    ...(refusesChanges === true && { on_change: 'refuse' }),
     ...(verdict !== undefined && { output_schema: verdictSchema(verdict) }),
   };
 }
 
 /** The budget of a workflow or a block. */
-export function budgetFields({ budget, onBudget }: Budget): Fields {
+function budgetFields({ budget, onBudget }: Budget): Fields {
   return budget === undefined ? {} : { budget, on_budget: onBudget ?? 'ask' };
 }
 
@@ -306,7 +308,7 @@ function retryFields({ attempts, backoff, delayMs, delayMsMax, factor, jitter }:
 export function writeYaml(outline: Outline, notes: Notes): string {
   // The first pass cuts ways back, which may need stops; the second puts these into the order of the blocks.
   const stopped = withoutLoops(withStops(withoutLoops(outline, notes), failsRun), notes);
-  const { name, description, inputs, steps, budget, first } = withFittingIds(stopped, fittingId, notes);
+  const { name, description, inputs, steps, budget, webhooks = [], first } = withFittingIds(stopped, fittingId, notes);
   const starts = new Starts(steps);
   const inBranches = stepsInBranches(steps);
   const writer = new BlockWriter(inputs, steps);
@@ -321,6 +323,7 @@ export function writeYaml(outline: Outline, notes: Notes): string {
     ...(description !== undefined && { description }),
     ...(inputs.length > 0 && { inputs: Object.fromEntries(inputs.map(inputField)) }),
     ...budgetFields(budget),
+    ...(webhooks.length > 0 && { webhooks }),
     blocks,
   });
 }

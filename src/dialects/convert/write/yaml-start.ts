@@ -32,7 +32,7 @@ function escaped(text: string): string {
 }
 
 /** A text in an expression. Signs that would begin something in a file are separated. */
-export function quotedText(text: string): string {
+function quotedText(text: string): string {
   const parts = text.split(/(?<=\$)(?=\{)|(?<=\{)(?=[{%#])/);
   return parts.map((part) => (/^[^'\\\p{Cc}]*$/u.test(part) ? `'${part}'` : JSON.stringify(part))).join(' + ');
 }

@@ -25,15 +25,8 @@ import {
   type Branches,
   type Layout,
 } from '../model/layout.ts';
-import {
-  parseCondition,
-  folderOf,
-  type Pipeline,
-  type PipelineEdge,
-  type Stage,
-  type Around,
-  kindOf,
-} from '../model/pipeline.ts';
+import { parseCondition } from '../model/edge-condition.ts';
+import { folderOf, type Pipeline, type PipelineEdge, type Stage, type Around, kindOf } from '../model/pipeline.ts';
 import {
   beginningOf,
   conditionalHandler,
@@ -57,7 +50,7 @@ import { parallelHandler } from '../run/handlers/parallel.ts';
 import { routeOf, stageImplementation } from '../run/stage/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage/attempts.ts';
 import { isStatus } from '../run/stage/stage-outcome.ts';
-import { budgetPolicies, retryOf, promptScopes } from './stage-policy.ts';
+import { budgetPolicies, limitNames, retryOf, promptScopes, webhooksOf } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */
 export interface Compiling {
@@ -80,6 +73,8 @@ export interface Compiling {
 const outputsId = 'outputs';
 const outputsOf = ({ outputs }: StateView): unknown => outputs[outputsId];
 const restartsMaxDefault = 5;
+/** Attributes of a stage that name another. */
+const targetAttributes: readonly string[] = ['retry_target', 'fallback_retry_target'];
 const reducers = {
   'diagnostics.history': 'append',
   'diagnostics.failures': 'append',
@@ -104,17 +99,46 @@ export function compilePipeline(
   );
   const targets = [...new Set(restarts.map(({ to }) => to))];
   if (targets.length > 0) return compileRestarts(compiling, more, targets);
-  const graph = compileGraph({ ...more, ...bodyOf(compiling, []) });
+  const graph = compileGraph({ ...more, webhooks: webhooksOf(pipeline), ...bodyOf(compiling, []) });
   return { graph, body: graph };
 }
 
 /** The attribute of the graph that says how often each stage may be visited. */
 const graphVisits = 'max_node_visits';
 
+/** The ids under which runs have stages on record, by those that the file has for them now (G15). */
+type RecordedIds = ReadonlyMap<string, string>;
+
+function recordedIds({ stages }: Pipeline, members: Iterable<string>): RecordedIds {
+  const named = [...members].flatMap((id) => {
+    const from = stages.get(id)?.attributes.text('renamed_from') ?? '';
+    return from === '' ? [] : [[id, from] as const];
+  });
+  return new Map(named);
+}
+
+/** What a graph is told of renames: stages, and where it restarts at one. */
+function renamedPart(
+  ids: RecordedIds,
+  targets: readonly string[],
+  branches: RecordedIds,
+): Pick<GraphDefinition, 'renamed'> {
+  const marks = targets.flatMap((to) => (ids.has(to) ? [[restartId(to), restartId(ids.get(to) ?? '')] as const] : []));
+  const renamed = Object.fromEntries([...ids, ...marks, ...branches]);
+  return Object.keys(renamed).length === 0 ? {} : { renamed };
+}
+
 /** How often each stage may be visited, in the run itself and in each branch. */
 function visitsOf({ attributes }: Pipeline): { readonly maxVisits?: number } {
   const visits = attributes.integer(graphVisits);
   return visits === undefined ? {} : { maxVisits: visits };
+}
+
+/** What a run may spend, and how long it may take. */
+function runPolicies(pipeline: Pipeline): NonNullable<GraphDefinition['policies']> {
+  const timeLimit = pipeline.attributes.durationMs('time_limit');
+  const limit = limitNames(pipeline);
+  return { ...budgetPolicies(pipeline), ...(timeLimit !== undefined && { timeLimit }), ...(limit && { limit }) };
 }
 
 /** @param targets - stages at which an edge restarts the pipeline */
@@ -145,11 +169,14 @@ function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefiniti
     ],
     reducers,
     result: outputsOf,
+    ...renamedPart(parts.recorded, targets, parts.branchNames),
     policies: {
       routing: 'first',
       ...visitsOf(pipeline),
-      // Of a pipeline that restarts, the budget is that of all its runs together.
-      ...(targets.length === 0 && budgetPolicies(pipeline)),
+      // Of a pipeline that restarts, the bounds are those of all its runs together.
+      ...(targets.length === 0 && runPolicies(pipeline)),
+      ...(layout.beside.onCancel !== undefined && { onCancel: layout.beside.onCancel }),
+      ...(layout.beside.onRunFailure !== undefined && { onRunFailure: layout.beside.onRunFailure }),
     },
   };
 }
@@ -173,7 +200,8 @@ function compileRestarts(
     ...more,
     id: pipeline.name,
     result: outputsOf,
-    policies: budgetPolicies(pipeline),
+    policies: runPolicies(pipeline),
+    webhooks: webhooksOf(pipeline),
     nodes: [
       { id: outputsId, type: 'restarts', effect: 'read', config: { restartsMax }, subgraph: body, implementation },
     ],
@@ -206,6 +234,10 @@ export function effectInside(stage: Stage, handler: StageHandler | undefined): E
 class GraphParts {
   readonly nodes: NodeDefinition[] = [];
   readonly edges: EdgeDefinition[] = [];
+  readonly recorded: RecordedIds;
+  /** Recorded names of the child runs of parallel stages, which are those of the branches' first stages. */
+  readonly branchNames: Map<string, string> = new Map();
+  readonly #recordedStages: RecordedIds;
   readonly #compiling: Compiling;
   readonly #members: ReadonlySet<string>;
   readonly #join: string | undefined;
@@ -217,6 +249,8 @@ class GraphParts {
     this.#compiling = compiling;
     this.#members = members;
     this.#join = join;
+    this.recorded = recordedIds(compiling.pipeline, members);
+    this.#recordedStages = recordedIds(compiling.pipeline, compiling.pipeline.stages.keys());
     const named = compiling.pipeline.edges.filter(
       ({ attributes }) => attributes.has('fidelity') || attributes.has('thread_id'),
     );
@@ -247,6 +281,7 @@ class GraphParts {
         jumpsMax: this.#jumpsMax,
         retry: retryOf(stage, pipeline),
         timeoutMs: stage.attributes.durationMs('timeout'),
+        limit: limitNames(stage),
         promptScopeOf: promptScopes(pipeline, stage, this.#scopeEdges.get(stage.id) ?? []),
         withheld: this.#compiling.withheld,
         watchBegin: this.#compiling.watchBegin,
@@ -256,8 +291,12 @@ class GraphParts {
         isCalled: around.isCalled,
       };
       this.nodes.push(this.#node(stage, parts, branches));
-      this.#connect(parts, branches === undefined ? edges : []);
+      if (!Object.values(layout.beside).includes(stage.id)) this.#connect(parts, branches === undefined ? edges : []);
     }
+  }
+
+  #recordedId(id: string): string {
+    return this.#recordedStages.get(id) ?? id;
   }
 
   get #jumpsMax(): number {
@@ -272,7 +311,7 @@ class GraphParts {
     return {
       id: stage.id,
       type: stage.type,
-      config: { attributes: Object.fromEntries(stage.attributes.entries().filter(([name]) => name !== 'class')) },
+      config: { attributes: this.#recordedAttributes(stage) },
       effect: stage.type === 'wait.human' ? 'human' : graph === undefined ? 'pure' : 'read',
       implementation: {
         ...stageImplementation(handler, parts, {
@@ -289,15 +328,27 @@ class GraphParts {
     };
   }
 
+  /** The attributes as they are hashed. */
+  #recordedAttributes({ attributes }: Stage): Readonly<Record<string, unknown>> {
+    const hashed = attributes.entries().filter(([name]) => name !== 'class' && name !== 'renamed_from');
+    return Object.fromEntries(
+      hashed.map(([name, value]) => [name, targetAttributes.includes(name) ? this.#recordedId(value) : value]),
+    );
+  }
+
   #handlerOf(stage: Stage, graph: Graph | undefined, branches: Branches | undefined): StageHandler {
     const { handlerOf, pipeline, layout } = this.#compiling;
-    if (graph !== undefined && branches !== undefined)
+    if (graph !== undefined && branches !== undefined) {
+      for (const entry of branches.entries)
+        if (this.#recordedStages.has(entry)) this.branchNames.set(`${stage.id}/${entry}`, this.#recordedId(entry));
       return parallelHandler({
         ...branches,
         graph,
         edges: new Map((layout.outgoing.get(stage.id) ?? []).map(({ to, index }) => [to, wayLabel(index)])),
         gates: layout.gates.map(({ id }) => id).filter((id) => branches.stages.has(id)),
+        recordedId: this.#recordedId(stage.id),
       });
+    }
     if (stage.type === 'start') return startHandler(pipeline);
     const child = this.#compiling.children.get(stage.id);
     if (child !== undefined) return childHandler(child);
@@ -325,10 +376,11 @@ class GraphParts {
       if (stage !== undefined) parts.add(stage);
     }
     return compileGraph({
-      id: `${pipeline.name}/${parallel}`,
+      id: `${pipeline.name}/${this.#recordedId(parallel)}`,
       nodes: parts.nodes,
       edges: [...begin.map((to) => ({ from: START, to })), ...parts.edges],
       reducers,
+      ...renamedPart(parts.recorded, [], parts.branchNames),
       policies: { routing: 'first', ...visitsOf(pipeline) },
     });
   }
@@ -354,9 +406,11 @@ class GraphParts {
   /** Connects a stage. All its edges share one choice, whose text holds everything that the decision depends on. */
   #connect(parts: StageParts, edges: readonly PipelineEdge[]): void {
     const { stage, ways, jumps } = parts;
+    const recordedWays = { ...ways, edges: ways.edges.map((way) => ({ ...way, to: this.#recordedId(way.to) })) };
+    const recordedJumps = jumps.map((target) => this.#recordedId(target));
     const choice: Choice = {
-      text: JSON.stringify([ways, jumps, parts.jumpsMax]),
-      choose: ({ outcome: { output }, state }) => routeOf(parts, output, state),
+      text: JSON.stringify([recordedWays, recordedJumps, parts.jumpsMax]),
+      choose: ({ outcome: { output }, state }) => this.#recordedLabel(routeOf(parts, output, state), jumps),
     };
     const { placeOf } = this.#compiling;
     for (const [index, { label, to }] of ways.edges.entries()) {
@@ -366,10 +420,16 @@ class GraphParts {
       this.edges.push({ from: stage.id, to: target, label, choice, ...(written && { place: placeOf(written.at) }) });
     }
     for (const target of new Set(jumps))
-      this.edges.push({ from: stage.id, to: target, label: jumpLabel(target), choice });
+      this.edges.push({ from: stage.id, to: target, label: jumpLabel(this.#recordedId(target)), choice });
     // Without an edge nothing would be chosen, and a run that comes to a dead end would count as completed.
     if (ways.edges.length + jumps.length === 0)
       this.edges.push({ from: stage.id, to: END, label: deadEndLabel, choice });
+  }
+
+  /** The label of an edge, with the recorded id of the stage that a jump leads to. */
+  #recordedLabel(label: string, targets: readonly string[]): string {
+    const target = targets.find((one) => jumpLabel(one) === label);
+    return target === undefined ? label : jumpLabel(this.#recordedId(target));
   }
 
   #addExit(stage: Stage): void {
@@ -382,7 +442,13 @@ class GraphParts {
       id: stage.id,
       type: 'exit',
       maxVisitsName: graphVisits,
-      config: { gates: gates.map((gate) => [gate.id, gateTargets(pipeline, gate)]), jumpsMax: this.#jumpsMax },
+      config: {
+        gates: gates.map((gate) => [
+          this.#recordedId(gate.id),
+          gateTargets(pipeline, gate).map((target) => this.#recordedId(target)),
+        ]),
+        jumpsMax: this.#jumpsMax,
+      },
       effect: 'pure',
       implementation: exitImplementation({
         id: stage.id,
@@ -398,11 +464,11 @@ class GraphParts {
       text: exitChoice,
       choose: ({ outcome: { output } }) => {
         const { jump } = output as { readonly jump?: string };
-        return jump === undefined ? endLabel : jumpLabel(jump);
+        return jump === undefined ? endLabel : this.#recordedLabel(jumpLabel(jump), targets);
       },
     };
     this.edges.push({ from: stage.id, to: outputsId, label: endLabel, choice });
-    for (const to of targets) this.edges.push({ from: stage.id, to, label: jumpLabel(to), choice });
+    for (const to of targets) this.edges.push({ from: stage.id, to, label: jumpLabel(this.#recordedId(to)), choice });
   }
 }
 

@@ -4,7 +4,8 @@
  */
 import type { Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
+import { parseWebhooks, type Webhook } from '../../../graph/webhooks.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import { parseBudget, presetPolicy } from '../model/attributes.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
 import type { StageParts, PromptScope } from '../run/stage/attempts.ts';
@@ -18,6 +19,11 @@ export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy 
     attributes.integer('max_retries') ??
     (named === '' ? (pipeline.attributes.integer('default_max_retries') ?? 0) : undefined);
   return retries === undefined ? policy : { ...policy, attempts: Math.max(0, retries) + 1 };
+}
+
+/** What the ends and questions of a pipeline's runs are told to. */
+export function webhooksOf({ attributes }: Pick<Pipeline, 'attributes'>): readonly Webhook[] {
+  return attributes.has('webhooks') ? (parseWebhooks(attributes.text('webhooks')) ?? []) : [];
 }
 
 /** The budget of a run, or of each visit of a stage, in the engine's form. */
@@ -51,4 +57,14 @@ export function promptScopes(
   const named = new Map(edges.map((edge) => [wayLabel(edge.index), scopeOf(edge)]));
   const plain = scopeOf(undefined);
   return (edge) => named.get(edge ?? '') ?? plain;
+}
+
+/** The limits that a stage, or each run, is under: names between commas. */
+export function limitNames({ attributes }: Pick<Stage, 'attributes'>): readonly string[] | undefined {
+  const names = attributes
+    .text('limit')
+    .split(',')
+    .map((name) => name.trim());
+  const named = names.filter((name) => name !== '');
+  return named.length === 0 ? undefined : named;
 }

@@ -1,6 +1,8 @@
 /** Lint rules for edges: conditions are readable and can hold, labels differ, and every outcome has a way on. */
 import { alongEdges, reach } from '../model/layout.ts';
-import { normalLabel, type Clause, type PipelineEdge } from '../model/pipeline.ts';
+import { normalLabel } from '../model/edge-label.ts';
+import type { Clause } from '../model/edge-condition.ts';
+import type { PipelineEdge } from '../model/pipeline.ts';
 import { chooseEdge, wayLabel } from '../run/stage/choose-edge.ts';
 import { isStatus, stageStatuses } from '../run/stage/stage-outcome.ts';
 import type { Report } from './report.ts';

@@ -8,6 +8,7 @@ const stepsMax = 1_000_000;
 
 export function lintShape(report: Report): void {
   lintEnds(report);
+  lintBeside(report);
   lintReach(report);
   lintBranches(report);
   lintTargets(report);
@@ -34,8 +35,31 @@ function lintEnds({ pipeline, layout, error }: Report): void {
   }
 }
 
+/** What follows a cancel or the failure of the run: a stage of its own, which no edge touches. */
+function lintBeside(report: Report): void {
+  const { onCancel, onRunFailure } = report.layout.beside;
+  lintFollowUp(report, 'on_cancel', onCancel, 'a cancel');
+  lintFollowUp(report, 'on_run_failure', onRunFailure, 'the failure of the run');
+}
+
+function lintFollowUp(
+  { pipeline: { attributes, edges }, error }: Report,
+  rule: 'on_cancel' | 'on_run_failure',
+  stage: string | undefined,
+  what: string,
+): void {
+  if (!attributes.has(rule)) return;
+  const at = attributes.placeOf(rule);
+  if (stage === undefined) return error(rule, at, `there is no stage ${attributes.text(rule)}`, 'name a stage');
+  for (const edge of edges)
+    if (edge.from === stage || edge.to === stage)
+      error(rule, edge.at, `an edge leads to or from ${stage}, which follows ${what}`, 'take the edge out');
+  if (edges.some((edge) => edge.attributes.flag('loop_restart')))
+    error(rule, at, `a pipeline that restarts cannot name what follows ${what}`, 'run it as a child of one that does');
+}
+
 function lintReach({ pipeline, layout, error, warn }: Report): void {
-  const { start, exit, reachable, outgoing, incoming } = layout;
+  const { start, exit, reachable, outgoing, incoming, beside } = layout;
   if (start !== undefined)
     for (const { id, at } of pipeline.stages.values())
       if (!reachable.has(id))
@@ -53,7 +77,7 @@ function lintReach({ pipeline, layout, error, warn }: Report): void {
     for (const from of jumps.get(id) ?? []) go(from);
   });
   for (const { id, at, type } of pipeline.stages.values()) {
-    if (leading.has(id) || type === 'exit') continue;
+    if (leading.has(id) || type === 'exit' || id === beside.onCancel || id === beside.onRunFailure) continue;
     if ((outgoing.get(id) ?? []).length === 0)
       warn('dead_end', at, `${id} leads nowhere: a run that comes to it fails there`, 'lead it on to the exit');
     else warn('unreachable_terminal', at, `no way leads from ${id} to the exit`, 'lead a way out of the loop');

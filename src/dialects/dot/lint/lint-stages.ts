@@ -1,27 +1,21 @@
 /** Rules of single stages: types, what they need, and attributes that say nothing where they stand. */
-import {
-  type Stage,
-  parseCondition,
-  acceleratorOf,
-  normalLabel,
-  childType,
-  kindOf,
-  typeOfShape,
-} from '../model/pipeline.ts';
+import { type Stage, childType, kindOf, typeOfShape } from '../model/pipeline.ts';
+import { parseCondition } from '../model/edge-condition.ts';
+import { acceleratorOf, normalLabel } from '../model/edge-label.ts';
 import { outcomesRead } from '../model/layout.ts';
 import type { Report } from './report.ts';
-import { stageTools } from '../../../graph/contracts/node-type.ts';
+import { stageTools } from '../../../graph/contracts/stage-agent.ts';
 
 // Lint rules for timeouts of commands: how long they may be, and what is not tried again after them.
 
 /** The longest timeout of the block `Shell`, which runs the commands. */
 const longestMs = 86_400_000;
 
-export function runsCommand({ type, attributes }: Stage): boolean {
+function runsCommand({ type, attributes }: Stage): boolean {
   return type === 'tool' || attributes.text('agent_command') !== '';
 }
 
-export function lintTimeout({ error, warn }: Report, stage: Stage): void {
+function lintTimeout({ error, warn }: Report, stage: Stage): void {
   const { id, attributes } = stage;
   const timeoutMs = attributes.durationMs('timeout');
   if (timeoutMs === undefined || !runsCommand(stage)) return;
@@ -74,13 +68,19 @@ const heeded: readonly (readonly [names: readonly string[], types: readonly stri
   ],
   [['fidelity', 'thread_id'], ['codergen']],
   [['auto_status'], ['codergen', 'tool']],
-  [['agent_command', 'tools', 'allow_tools', 'max_turns', 'tool_hooks.pre', 'tool_hooks.post'], ['codergen']],
+  [
+    ['agent_command', 'tools', 'allow_tools', 'max_turns', 'on_change', 'tool_hooks.pre', 'tool_hooks.post'],
+    ['codergen'],
+  ],
   [['tool_command'], ['tool']],
   [
     ['idempotent', 'status_file', 'workdir'],
     ['tool', 'codergen'],
   ],
-  [['human.default_choice', 'human.type'], ['wait.human']],
+  [
+    ['human.default_choice', 'human.type', 'assignees', 'four_eyes', 'remind_after', 'escalate_after', 'escalate_to'],
+    ['wait.human'],
+  ],
   [['join_policy', 'error_policy', 'max_parallel'], ['parallel']],
   [
     ['max_retries', 'retry_policy', 'allow_partial', 'timeout'],
@@ -119,6 +119,7 @@ const companions: ReadonlyMap<string, Companion> = new Map([
   ['tools', { ...tools, why: 'its agent_command brings tools of its own', fix: 'take one of them out' }],
   ['allow_tools', tools],
   ['max_turns', tools],
+  ['on_change', tools],
   ['tool_hooks.pre', tools],
   ['tool_hooks.post', tools],
   ['idempotent', command],
@@ -252,7 +253,37 @@ function lintTools({ error }: Report, { id, attributes }: Stage): void {
       );
 }
 
-function lintChoices({ layout, error, warn }: Report, { id, attributes, at }: Stage): void {
+/** Other eyes are those of who answered another stage that asks; nothing stands for them. */
+function lintEyes({ pipeline, error }: Report, { id, attributes }: Stage): void {
+  if (attributes.has('escalate_to') !== attributes.has('escalate_after')) {
+    const [there, missing] = attributes.has('escalate_to')
+      ? ['escalate_to', 'escalate_after']
+      : ['escalate_after', 'escalate_to'];
+    error('human_eyes', attributes.placeOf(there), `${id} has ${there} alone`, `give it ${missing} too`);
+  }
+  const other = attributes.text('four_eyes');
+  if (other === '') return;
+  const place = attributes.placeOf('four_eyes');
+  const found = pipeline.stages.get(other);
+  if (other === id || found === undefined || kindOf(found) !== 'wait.human')
+    error(
+      'human_eyes',
+      place,
+      `four_eyes of ${id} is ${other}, which is no other stage that asks`,
+      'name a stage that asks a person',
+    );
+  if (attributes.has('human.default_choice'))
+    error(
+      'human_eyes',
+      place,
+      `${id} has a default choice, which would stand for the eyes of a person`,
+      'take human.default_choice or four_eyes out',
+    );
+}
+
+function lintChoices(report: Report, stage: Stage): void {
+  const { layout, error, warn } = report;
+  const { id, attributes, at } = stage;
   const edges = layout.outgoing.get(id) ?? [];
   if (edges.length === 0)
     error('human_choices', at, `${id} asks, but leads nowhere: there is nothing to choose`, 'lead edges from it');
@@ -277,6 +308,7 @@ function lintChoices({ layout, error, warn }: Report, { id, attributes, at }: St
       `human.default_choice of ${id} is never taken: there is no timeout`,
       'give it a timeout',
     );
+  lintEyes(report, stage);
   if (form === 'yes_no' || form === 'confirmation') return;
   const keys = new Map<string, string>();
   const choices = new Set<string>();

@@ -1,6 +1,7 @@
 /** What all lint rules get: the pipeline, its layout, and where they report findings. */
 import type { Layout } from '../model/layout.ts';
-import { parseCondition, type ParsedCondition, type Pipeline, type PipelineEdge } from '../model/pipeline.ts';
+import { parseCondition, type ParsedCondition } from '../model/edge-condition.ts';
+import type { Pipeline, PipelineEdge } from '../model/pipeline.ts';
 import type { DotFaults } from '../text/faults.ts';
 
 export interface Report {

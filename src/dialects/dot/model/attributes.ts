@@ -1,6 +1,7 @@
 /** Every attribute of the language: where it may stand, which values it takes, and its default. */
 import type { Amounts } from '../../../graph/amounts.ts';
-import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
+import { parseWebhooks, webhookEvents } from '../../../graph/webhooks.ts';
 
 // Durations, and what a run may spend, as attributes say them.
 
@@ -16,7 +17,7 @@ export function durationMs(value: string): number | undefined {
 }
 
 /** Why a value is no duration that anything can take. */
-export function durationFault(value: string): string | undefined {
+function durationFault(value: string): string | undefined {
   const ms = durationMs(value);
   if (ms === undefined) return 'must be a duration such as 900s';
   if (ms < 1) return 'must be longer than 0';
@@ -65,7 +66,7 @@ export function presetPolicy(name: string): RetryPolicy {
   };
 }
 
-export type AttributeKind = 'text' | 'integer' | 'boolean' | 'duration' | 'budget';
+export type AttributeKind = 'text' | 'integer' | 'boolean' | 'duration' | 'budget' | 'webhooks';
 export type AttributePlace = 'graph' | 'node' | 'edge';
 
 export interface AttributeRule {
@@ -82,14 +83,7 @@ const boolean: AttributeRule = { kind: 'boolean' };
 const duration: AttributeRule = { kind: 'duration' };
 const budget: AttributeRule = { kind: 'budget' };
 
-export const fidelities: readonly string[] = [
-  'full',
-  'truncate',
-  'compact',
-  'summary:low',
-  'summary:medium',
-  'summary:high',
-];
+const fidelities: readonly string[] = ['full', 'truncate', 'compact', 'summary:low', 'summary:medium', 'summary:high'];
 const fidelity: AttributeRule = { kind: 'text', oneOf: fidelities };
 export const humanForms = ['multiple_choice', 'freeform', 'yes_no', 'confirmation'] as const;
 
@@ -116,13 +110,19 @@ const graphRules: RuleTable = {
   'stack.child_workdir': text,
   budget,
   on_budget: { kind: 'text', oneOf: ['ask', 'fail'] },
+  time_limit: duration,
+  limit: text,
+  on_cancel: text,
+  on_run_failure: text,
   resume_fidelity: { kind: 'text', oneOf: ['compact', 'summary:high'] },
   'tool_hooks.pre': text,
   'tool_hooks.post': text,
+  webhooks: { kind: 'webhooks' },
 };
 
 const nodeRules: RuleTable = {
   label: text,
+  renamed_from: text,
   shape: text,
   type: text,
   prompt: text,
@@ -142,8 +142,14 @@ const nodeRules: RuleTable = {
   auto_status: boolean,
   allow_partial: boolean,
   max_visits: integer,
+  limit: text,
   idempotent: boolean,
   'human.default_choice': text,
+  assignees: text,
+  four_eyes: text,
+  remind_after: duration,
+  escalate_after: duration,
+  escalate_to: text,
   'human.type': { kind: 'text', oneOf: humanForms },
   join_policy: text,
   error_policy: { kind: 'text', oneOf: ['continue', 'fail_fast', 'ignore'] },
@@ -153,6 +159,7 @@ const nodeRules: RuleTable = {
   tools: text,
   allow_tools: text,
   max_turns: integer,
+  on_change: { kind: 'text', oneOf: ['continue', 'refuse'] },
   workdir: text,
   status_file: text,
   budget,
@@ -200,5 +207,9 @@ export function valueFault({ kind, oneOf }: AttributeRule, value: string): strin
   if (kind === 'duration') return durationFault(value);
   if (kind === 'budget')
     return parseBudget(value) === undefined ? 'must be amounts such as tokens=200000, cost=5, time=2h' : undefined;
+  if (kind === 'webhooks')
+    return parseWebhooks(value) === undefined
+      ? `must be an address, events (${webhookEvents.join(', ')}) with commas and no spaces, and secret:NAME`
+      : undefined;
   return undefined;
 }

@@ -1,5 +1,6 @@
 /** The layout of a pipeline: its start and exit, the branches of parallel stages, and the stages that can be reached. */
-import { parseCondition, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
+import { parseCondition } from './edge-condition.ts';
+import type { Pipeline, PipelineEdge, Stage } from './pipeline.ts';
 
 /** The branches of a parallel stage. */
 export interface Branches {
@@ -27,6 +28,8 @@ export interface Layout {
   readonly main: ReadonlySet<string>;
   /** Stages that can be reached at all. */
   readonly reachable: ReadonlySet<string>;
+  /** Ids of the stages that follow a cancel and the failure of the run. No edge leads to them, and they count as reached. */
+  readonly beside: Readonly<Record<'onCancel' | 'onRunFailure', string | undefined>>;
 }
 
 /** Most steps for finding the ends of branches. A file that needs more, with thousands of parallel stages, is refused. */
@@ -75,7 +78,11 @@ export function layOut(pipeline: Pipeline): Layout {
   };
   const follow = alongEdges(outgoing);
   const start = ofType('start');
-  const begin = start === undefined ? [] : [start.id];
+  const beside = {
+    onCancel: stageNamed(pipeline, 'on_cancel'),
+    onRunFailure: stageNamed(pipeline, 'on_run_failure'),
+  };
+  const begin = [start?.id, beside.onCancel, beside.onRunFailure].filter((id) => id !== undefined);
   const reachable = reach(begin, (id, go) => {
     follow(id, go);
     jump(id, go);
@@ -97,7 +104,14 @@ export function layOut(pipeline: Pipeline): Layout {
             jump(id, go);
           }),
     reachable,
+    beside,
   };
+}
+
+/** The stage that an attribute of the pipeline names, if it is there. */
+function stageNamed({ attributes, stages }: Pipeline, attribute: string): string | undefined {
+  const named = attributes.text(attribute);
+  return stages.has(named) ? named : undefined;
 }
 
 /** Calls `go` with each stage that is one step away from a stage. */

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 import { DotFaults } from '../text/faults.ts';
 import { parseDot } from '../text/parse-dot.ts';
 import { durationMs } from './attributes.ts';
-import { holds, parseCondition, acceleratorOf, normalLabel, type Pipeline } from './pipeline.ts';
+import { holds, parseCondition } from './edge-condition.ts';
+import { acceleratorOf, normalLabel } from './edge-label.ts';
+import type { Pipeline } from './pipeline.ts';
 import { readPipeline } from './read-pipeline.ts';
 import { parseStylesheet } from './stylesheet.ts';
 

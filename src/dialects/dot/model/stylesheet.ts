@@ -127,7 +127,7 @@ export interface Stylesheet {
 }
 
 /** Attributes that a stylesheet may set. */
-export const styledAttributes: readonly string[] = ['llm_model', 'llm_provider', 'reasoning_effort', 'max_tokens'];
+const styledAttributes: readonly string[] = ['llm_model', 'llm_provider', 'reasoning_effort', 'max_tokens'];
 
 const gap = /\s*/y;
 const selectorWord = /\*|[.#]?[A-Za-z_][A-Za-z0-9_-]*/y;

@@ -217,7 +217,7 @@ interface Read {
 }
 
 /** The labels that authors wrote, in the order of the edges. Of a pipeline, whose edges have names of their own, also conditions and jumps. */
-export function labelsOf(edges: readonly Readonly<Record<string, unknown>>[]): readonly (string | undefined)[] {
+function labelsOf(edges: readonly Readonly<Record<string, unknown>>[]): readonly (string | undefined)[] {
   const choices = new Map<string, Read | undefined>();
   return (edges as unknown as readonly Written[]).map(({ key, from, to, label, choice }) => {
     if (choice === undefined) return label === to ? undefined : label;

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { digraph, dotOptions, lintOf, runDot, seen } from '../../../../test/dot-kit.ts';
 import { createBench, resumeToRest, runToRest } from '../../../../test/engine-kit.ts';
-import { textOf } from '../../../graph/contracts/contracts.ts';
+import { textOf } from '../../../graph/contracts/model-messages.ts';
 import { createScriptedModels } from '../../../models/scripted.ts';
 import { readDot, type StageHandler } from '../index.ts';
 

@@ -1,13 +1,8 @@
 /** Finds scenarios that take edges which earlier ones did not: each changes how stages of an earlier run ended. */
 import { retryTargets, type Branches, type Layout, gateTargets, jumpsMaxOf } from '../model/layout.ts';
-import {
-  type Pipeline,
-  type Stage,
-  parseCondition,
-  normalLabel,
-  sayingOf,
-  type PipelineEdge,
-} from '../model/pipeline.ts';
+import type { Pipeline, Stage, PipelineEdge } from '../model/pipeline.ts';
+import { parseCondition } from '../model/edge-condition.ts';
+import { normalLabel, sayingOf } from '../model/edge-label.ts';
 import type { StageEnding } from '../run/stage/attempts.ts';
 import { isScripted, type ScriptedEnd, type Scenario } from './scenario.ts';
 import { isReserved } from '../run/context/context-reader.ts';
@@ -22,7 +17,7 @@ export interface Actor {
   readonly visit: number;
 }
 
-export class Actors {
+class Actors {
   readonly #pipeline: Pipeline;
   readonly #layout: Layout;
   readonly #endings: readonly StageEnding[];
@@ -122,19 +117,19 @@ function canFail({ type, attributes }: Stage): boolean {
 
 // Guesses how a stage must end for one of its edges to be taken, or for it to fail. Looks at that edge alone.
 
-export const success: ScriptedEnd = { outcome: { status: 'success' } };
+const success: ScriptedEnd = { outcome: { status: 'success' } };
 
-export function failureOf(id: string): ScriptedEnd {
+function failureOf(id: string): ScriptedEnd {
   return { outcome: { status: 'fail', failureReason: `${id} fails` } };
 }
 
 /** How a question fails: it is not confirmed, or nobody answers in time. */
-export function refusalOf({ attributes }: Stage): ScriptedEnd {
+function refusalOf({ attributes }: Stage): ScriptedEnd {
   return { answer: attributes.text('human.type') === 'confirmation' ? 'No' : null };
 }
 
 /** The answer for which the edge is taken. Looks at the edge alone, so the result is a guess. */
-export function answerFor(stage: Stage, edge: PipelineEdge, edges: readonly PipelineEdge[]): ScriptedEnd {
+function answerFor(stage: Stage, edge: PipelineEdge, edges: readonly PipelineEdge[]): ScriptedEnd {
   const label = edge.attributes.text('label');
   const asksForFailure = parseCondition(edge.attributes.text('condition')).clauses?.some(
     ({ key, operator, value }) => key === 'outcome' && (operator === '=') === (value === 'fail'),
@@ -149,7 +144,7 @@ export function answerFor(stage: Stage, edge: PipelineEdge, edges: readonly Pipe
 }
 
 /** How the stage must end for the edge to be taken. Looks at one clause after the other, so the result is a guess. */
-export function outcomeFor({ to, attributes }: PipelineEdge): StageOutcome {
+function outcomeFor({ to, attributes }: PipelineEdge): StageOutcome {
   const label = attributes.text('label');
   let status: StageStatus = 'success';
   let preferred = label;

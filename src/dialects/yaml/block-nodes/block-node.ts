@@ -30,6 +30,8 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
           isGranted: (need) => workflow.withheld?.(need) === undefined,
         }),
     }),
+    ...(type.isComposed === true && { isComposed: true }),
+    ...(type.isModelCall === true && { isModelCall: true }),
     codeText: String(type.run),
   };
 }

@@ -15,7 +15,8 @@ import {
 } from '../../../graph/contracts/node-contract.ts';
 import type { WorkflowInput } from '../../text-workflow.ts';
 import type { CallableWorkflow, FileOutput, NodeType, Inputs } from '../../../graph/contracts/node-type.ts';
-import { BlockScope, evaluateBefore, type InputTemplates, type ScopeParts, type Withheld } from './block-scope.ts';
+import { BlockScope, type ScopeParts } from './block-scope.ts';
+import { evaluateBefore, type InputTemplates, type Withheld } from './input-templates.ts';
 import type { BlockFile, OutputFile } from '../file/workflow-file.ts';
 import { renderText } from '../../../graph/expression/expression-meter.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
@@ -31,7 +32,7 @@ import { isMapping } from '../file/shape.ts';
  * @param names - the run's id, and the path of the workflow in it
  * @throws EXPRESSION_FAILED something else has this path, or others may open the folder
  */
-export function runFolder(names: readonly string[]): string {
+function runFolder(names: readonly string[]): string {
   // Names may hold characters that no file name can.
   const digest = createHash('sha256').update(JSON.stringify(names)).digest('hex').slice(0, 20);
   const path = join(tmpdir(), `cairn-run-${digest}`);
@@ -49,7 +50,7 @@ export function runFolder(names: readonly string[]): string {
 // The values that texts read as `metadata`.
 
 /** The metadata of a workflow where no run is known, as in conditions. */
-export function workflowMetadata(workflow: string): Scope['metadata'] {
+function workflowMetadata(workflow: string): Scope['metadata'] {
   return Object.freeze({ workflow_name: workflow });
 }
 
@@ -144,7 +145,7 @@ const flags: ReadonlyMap<string, boolean> = new Map([
 /**
  * Converts a value to the type: a text is parsed, and `str` gives the text of any value. @throws NODE_OUTPUT_INVALID it cannot be converted
  */
-export function convertOutput(name: string, type: WorkflowInput['type'], value: unknown): unknown {
+function convertOutput(name: string, type: WorkflowInput['type'], value: unknown): unknown {
   if (type === 'str') return typeof value === 'string' ? value.trim() : renderText(value);
   const converted = typeof value === 'string' ? readText(type, value.trim()) : value;
   const fault = schemaFault(schemaOfType(type), converted, name);

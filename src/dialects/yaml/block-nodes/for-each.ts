@@ -16,7 +16,8 @@ import { SecretReference } from '../../../graph/secret-reference.ts';
 import { ItemContext, StepItemContext } from '../../block-context.ts';
 import { orEmpty } from './block-node.ts';
 import { resolveFileOutputs, scopeOf, type BlockParts, callWorkflow } from './callable-workflow.ts';
-import { type BlockScope, type OutputShape, evaluateBefore, type BlockShape } from './block-scope.ts';
+import type { BlockScope, OutputShape, BlockShape } from './block-scope.ts';
+import { evaluateBefore } from './input-templates.ts';
 import { isCall, type BlockFile } from '../file/workflow-file.ts';
 import type { Template } from '../expression/template.ts';
 
@@ -31,7 +32,7 @@ export interface Item {
 const itemsMax = 100_000;
 
 /** Items of a list, keyed by position, or of a mapping, by key and in its order. @throws NodeFailure INPUT_INVALID */
-export function readItems(collection: unknown): readonly Item[] {
+function readItems(collection: unknown): readonly Item[] {
   const fault = itemsFault(collection);
   if (fault !== undefined) throw new NodeFailure(fault, { code: 'INPUT_INVALID', applied: 'no' });
   if (Array.isArray(collection)) return collection.map((value: unknown, index) => ({ key: String(index), value }));
@@ -75,7 +76,7 @@ export interface ForEachOutput {
 export const forEachFields: readonly string[] = ['iterations', 'count', 'count_failed', 'count_skipped'];
 
 /** If every item completed, the stored output is only the list of iterations, which refers to the outputs of the steps. */
-export const forEachShape: OutputShape = (stored) =>
+const forEachShape: OutputShape = (stored) =>
   Array.isArray(stored)
     ? { ...summarise(stored as readonly Iteration[]) }
     : (stored as Readonly<Record<string, unknown>>);
@@ -94,6 +95,7 @@ export function forEachImplementation(
   const { type, over } = parts;
   const work = chooseWork(parts, effect, timeoutMs);
   return {
+    isComposed: true,
     run: async (ctx) => {
       const scope = scopeOf(parts.workflow, ctx);
       const items = readItems(evaluateBefore(over as Template, scope));
@@ -147,8 +149,10 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
   const { reconcile } = type;
   const fixed: StepOptions = {
     effect,
+    ...(type.isModelCall === true && { isModelCall: true }),
     ...(file.retry !== undefined && { retry: file.retry }),
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(file.limit !== undefined && { limit: file.limit }),
     ...(file.atMost !== undefined && { atMost: file.atMost }),
     ...(isIdempotent(parts, effect) && { idempotent: true }),
   };

@@ -1,6 +1,7 @@
 /** Parses the texts of one block (or of the outputs), and checks that they may refer to what they name. */
 import type { CommandText } from '../../../graph/contracts/node-type.ts';
-import { type Faults, isMapping } from '../file/shape.ts';
+import type { Faults } from '../file/faults.ts';
+import { isMapping } from '../file/shape.ts';
 import { parseCommand } from '../shell/parse-command.ts';
 import { parseCondition } from '../expression/parse-condition.ts';
 import { parseText } from '../expression/parse-text.ts';

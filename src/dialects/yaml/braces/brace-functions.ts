@@ -1,6 +1,6 @@
 /** Filters, functions and methods of the `{{ }}` form, and their counterparts in this version. */
 import { nearest } from '../../../graph/nearest.ts';
-import { TextError } from '../expression/template.ts';
+import { TextError } from '../expression/tokens.ts';
 import { type BraceTree, binding, type BraceWriter } from './brace-writer.ts';
 
 type Call = Extract<BraceTree, { readonly kind: 'call' | 'filter' }>;

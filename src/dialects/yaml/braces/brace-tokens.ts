@@ -1,5 +1,5 @@
 /** Splits an expression between `{{ }}` or inside `{% %}` into tokens, up to the closing sign. */
-import { TextError } from '../expression/template.ts';
+import { TextError } from '../expression/tokens.ts';
 
 /** A token. The `text` of a string is its value, without quotes and escapes. */
 export interface BraceToken {

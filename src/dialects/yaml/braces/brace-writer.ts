@@ -1,5 +1,5 @@
 /** What the code that writes expressions and the code that writes calls share. */
-import { TextError } from '../expression/template.ts';
+import { TextError } from '../expression/tokens.ts';
 import type { BraceToken } from './brace-tokens.ts';
 import type { MarkedText } from './quoted.ts';
 

@@ -1,5 +1,5 @@
 /** Writes texts as string literals of expressions. */
-import { TextError } from '../expression/template.ts';
+import { TextError } from '../expression/tokens.ts';
 
 // A text that is written from another one, and remembers where its parts came from.
 

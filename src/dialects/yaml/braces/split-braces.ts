@@ -1,6 +1,7 @@
 /** Splits a text into literal parts, `{{ values }}` and `{% if %}` statements. */
 import { reportError } from '../expression/parse-text.ts';
-import { TextError, maxErrors, type TextFault } from '../expression/template.ts';
+import { TextError } from '../expression/tokens.ts';
+import { maxErrors, type TextFault } from '../expression/template.ts';
 import { isKnownFunction } from './brace-functions.ts';
 import { readBraceWords } from './brace-tokens.ts';
 import { readBraceTree, type BraceTree } from './brace-writer.ts';

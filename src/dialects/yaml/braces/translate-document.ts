@@ -1,7 +1,9 @@
 /** Translates a file of the `{{ }}` form to this version (T11). Places of faults are those of the author's file. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { Path, YamlDocument } from '../file/read-document.ts';
-import { isMapping, type Faults, type ValueChange } from '../file/shape.ts';
+import { isMapping } from '../file/shape.ts';
+import type { Faults } from '../file/faults.ts';
+import type { ValueChange } from '../file/write-document.ts';
 import { type TextKind, translateText, type TextNames, type Translation } from './translate-text.ts';
 import { assignedNames } from '../shell/shell-names.ts';
 import { namespaces } from '../expression/resolve-names.ts';
@@ -22,7 +24,7 @@ export interface FileText {
 }
 
 /** Goes through the texts of a file's blocks and outputs. */
-export function* fileTexts(data: Data, types: ReadonlyMap<string, NodeType>): Generator<FileText> {
+function* fileTexts(data: Data, types: ReadonlyMap<string, NodeType>): Generator<FileText> {
   const blocks = Array.isArray(data['blocks']) ? (data['blocks'] as readonly unknown[]) : [];
   for (const [index, block] of blocks.entries())
     if (isMapping(block)) yield* blockTexts(block, ['blocks', index], types);
@@ -62,7 +64,7 @@ export function dollarRule(text: string, offset: number): boolean {
 }
 
 /** Warns where `${name}` might be meant as a reference in a file whose references are `{{ }}`. */
-export function checkDollars(
+function checkDollars(
   { text, kind, inputs }: FileText,
   known: { readonly inputs: readonly string[]; readonly blocks: readonly string[] },
 ): readonly TextFault[] {
@@ -92,7 +94,7 @@ export function checkDollars(
 type Report = (fault: TextFault, at: Path) => void;
 
 /** The expression of each variable, by name. Faults in their texts are reported at their places. */
-export function templateVariables(
+function templateVariables(
   inputs: Readonly<Record<string, unknown>>,
   names: TextNames,
   report: Report,

@@ -1,6 +1,7 @@
 /** Translates one text of the `{{ }}` form to this version (T11). */
 import { reportError } from '../expression/parse-text.ts';
-import { TextError, isError, maxErrors, type TextFault } from '../expression/template.ts';
+import { TextError } from '../expression/tokens.ts';
+import { isError, maxErrors, type TextFault } from '../expression/template.ts';
 import type { BraceTree } from './brace-writer.ts';
 import { MarkedText, escapedText } from './quoted.ts';
 import { splitBraces, type BraceBranch, type BracePart } from './split-braces.ts';

@@ -1,6 +1,6 @@
 /** Writes an expression of the `{{ }}` form in this version's syntax. It has the same value and is checked by the same rules. */
 import { nearest } from '../../../graph/nearest.ts';
-import { TextError } from '../expression/template.ts';
+import { TextError } from '../expression/tokens.ts';
 import { namespaces } from '../expression/resolve-names.ts';
 import { writeCall } from './brace-functions.ts';
 import { type BraceTree, binding, type BraceWriter } from './brace-writer.ts';

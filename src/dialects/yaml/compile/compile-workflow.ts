@@ -1,6 +1,7 @@
 /** Compiles the text of one workflow to a checked workflow with its graph. */
 import { reservedIds } from '../file/format.ts';
-import { isMapping, Faults } from '../file/shape.ts';
+import { isMapping } from '../file/shape.ts';
+import { Faults } from '../file/faults.ts';
 import { type WorkflowFile, isCall, readFile, type BlockFile } from '../file/workflow-file.ts';
 import type { Redact } from '../../../state/values/admit.ts';
 import { CairnError } from '../../../errors.ts';
@@ -15,6 +16,7 @@ import {
   type Violation,
 } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
+import { webhookNeeds } from '../../../graph/webhooks.ts';
 import type { CallableWorkflow, NodeType } from '../../../graph/contracts/node-type.ts';
 import { translateDocument } from '../braces/translate-document.ts';
 import { orderBlocks, type BlockOrder, namesOf } from './workflow-names.ts';
@@ -28,9 +30,10 @@ import {
 import { compileBlock, type CompiledBlock, describeWorkflow } from './describe-workflow.ts';
 import { blockShape } from '../block-nodes/for-each.ts';
 import { folderDefaults, inputSchema } from '../file/input-schema.ts';
+import { recordedCondition, withRecordedBlocks, type RecordedBlocks } from '../expression/recorded-blocks.ts';
 import type { Names } from '../expression/template.ts';
 import { withTime } from '../block-nodes/block-node.ts';
-import type { Withheld } from '../block-nodes/block-scope.ts';
+import type { Withheld } from '../block-nodes/input-templates.ts';
 import { readDocument, type YamlDocument } from '../file/read-document.ts';
 import { TemplateReader } from '../block-nodes/template-reader.ts';
 import type { CheckpointSettings, WorkflowInput, TextWorkflow } from '../../text-workflow.ts';
@@ -47,7 +50,7 @@ const namespaced = /(?<!\$)\$\{\s*inputs\.([A-Za-z_][A-Za-z0-9_]*)/g;
  * Names that the texts of a workflow without an `inputs` section read, and that nothing in it has, in the order of the file.
  * @param isCommand - whether an input of a block is a command, in which `${NAME}` may be the shell's
  */
-export function implicitInputs(
+function implicitInputs(
   file: WorkflowFile,
   isCommand: (blockType: string, input: string) => boolean,
 ): readonly string[] {
@@ -161,7 +164,9 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
   for (const block of order.blocks.values()) {
     const type = typeOf(faults, block, around.types);
     if (type === undefined) continue;
-    const reach = { block: block.id, isBefore: (id: string) => order.isBefore(id, block.id) };
+    // What follows the end of the run sees whatever has ended by then.
+    const isLast = isBeside(file, block.id);
+    const reach = { block: block.id, isBefore: (id: string) => isLast || order.isBefore(id, block.id) };
     const outerReader = new TemplateReader(faults, names, reach);
     const reader =
       block.forEach === undefined ? outerReader : new TemplateReader(faults, { ...names, hasEach: true }, reach);
@@ -183,6 +188,7 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
     file.outputs,
     workflow,
   );
+  checkHooks(faults, file, around.withheld);
   if (faults.hasErrors) return { workflow: undefined, violations: faults.violations };
   const graph = buildGraph(faults, document, file, { order, inputs, blocks, outputs, timed: workflow.timed }, around);
   if (graph === undefined) return { workflow: undefined, violations: faults.violations };
@@ -202,6 +208,16 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
 /** The part of a workflow that a block needs to run it. */
 export function linked({ name, graph, waves, description, inputs, effect }: TextWorkflow): LinkedWorkflow {
   return { name, graph, waveCount: waves.length, description, inputs, effect };
+}
+
+function checkHooks(faults: Faults, { webhooks }: WorkflowFile, withheld: Withheld | undefined): void {
+  for (const [index, hook] of webhooks.entries())
+    for (const need of withheld === undefined ? [] : webhookNeeds(hook)) {
+      const reason = withheld?.(need);
+      const message = `a webhook is not allowed here: ${reason}`;
+      if (reason !== undefined)
+        faults.add(['webhooks', index], { rule: 'Y6', message, fix: 'take it out, or ask the operator for the grant' });
+    }
 }
 
 function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string, NodeType>): readonly WorkflowInput[] {
@@ -292,13 +308,25 @@ function buildGraph(
   around: Surroundings,
 ): Graph | undefined {
   const text = around.graphText(file);
+  const renamed = new Map(
+    file.blocks.flatMap(({ id, renamedFrom }) => (renamedFrom === undefined ? [] : [[id, renamedFrom]])),
+  );
+  const beside = (node: NodeDefinition): NodeDefinition => {
+    const { join: _, ...rest } = node;
+    return rest;
+  };
+  const written = [...blocks.values()].map(({ node }) => (isBeside(file, node.id) ? beside(node) : node));
+  const nodes = [...written.map((node) => (timed.has(node.id) ? withTime(node) : node)), outputs];
+  const names = { blocks: renamed, inputs: inputs.map(({ name }) => name) };
   try {
     const graph = compileGraph({
       id: file.name,
-      nodes: [...[...blocks.values()].map(({ node }) => (timed.has(node.id) ? withTime(node) : node)), outputs],
-      edges: edgesOf(document, order),
+      ...(renamed.size === 0 ? { nodes } : { nodes: nodes.map((node) => recordedNode(node, names)) }),
+      ...(renamed.size > 0 && { renamed: Object.fromEntries(renamed) }),
+      edges: edgesOf(document, order, file),
       schemas: { input: inputSchema(inputs) },
       policies: policiesOf(file, around.checkpoint),
+      ...(file.webhooks.length > 0 && { webhooks: file.webhooks }),
       ...(text === undefined ? {} : { text }),
       result: (state) => state.outputs[outputsId],
     });
@@ -311,24 +339,42 @@ function buildGraph(
   }
 }
 
-/** The edges of the graph. Blocks on which nothing depends lead to the outputs: when these have ended, all have. */
-function edgesOf(document: YamlDocument, { blocks }: BlockOrder): readonly EdgeDefinition[] {
+/** The node with the recorded ids of blocks in the texts that are hashed. */
+function recordedNode(node: NodeDefinition, names: RecordedBlocks): NodeDefinition {
+  const { when } = node;
+  return {
+    ...node,
+    config: withRecordedBlocks(node.config, names),
+    ...(when !== undefined && { when: { ...when, text: recordedCondition(when.text, names) } }),
+  };
+}
+
+/**
+ * The edges of the graph. Blocks on which nothing depends lead to the outputs: when these have ended, all have.
+ * No edge leads to blocks that follow a cancel or the failure of the run.
+ */
+function edgesOf(document: YamlDocument, { blocks }: BlockOrder, file: WorkflowFile): readonly EdgeDefinition[] {
   const edges: EdgeDefinition[] = [];
   const leading = new Set<string>();
   for (const block of blocks.values()) {
-    if (block.dependsOn.length === 0) edges.push({ from: START, to: block.id });
+    if (block.dependsOn.length === 0 && !isBeside(file, block.id)) edges.push({ from: START, to: block.id });
     for (const { block: from, isRequired, at } of block.dependsOn) {
       leading.add(from);
       edges.push({ from, to: block.id, place: document.placeOf(at), ...(!isRequired && { always: true }) });
     }
   }
-  for (const id of blocks.keys()) if (!leading.has(id)) edges.push({ from: id, to: outputsId, always: true });
+  for (const id of blocks.keys())
+    if (!leading.has(id) && !isBeside(file, id)) edges.push({ from: id, to: outputsId, always: true });
   edges.push({ from: outputsId, to: END });
   return edges;
 }
 
+/** Whether a block follows a cancel or the failure of the run. */
+const isBeside = ({ onCancel, onRunFailure }: WorkflowFile, id: string): boolean =>
+  id === onCancel || id === onRunFailure;
+
 function policiesOf(
-  { concurrency, checkpoint, budget }: WorkflowFile,
+  { concurrency, checkpoint, budget, timeLimit, limit, onCancel, onRunFailure }: WorkflowFile,
   defaults: CheckpointSettings,
 ): Partial<GraphPolicies> {
   const { enabled = true, max_checkpoint_size_mb: sizeMb } = { ...defaults, ...checkpoint };
@@ -336,6 +382,10 @@ function policiesOf(
     ...(concurrency !== undefined && { concurrency }),
     ...(!enabled && { checkpoint: 'none' }),
     ...budget,
+    ...(timeLimit !== undefined && { timeLimit }),
+    ...(limit !== undefined && { limit }),
+    ...(onCancel !== undefined && { onCancel }),
+    ...(onRunFailure !== undefined && { onRunFailure }),
     ...(sizeMb !== undefined && { checkpointBytes: Math.round(sizeMb * 1024 * 1024) }),
   };
 }

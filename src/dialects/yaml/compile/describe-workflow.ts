@@ -11,12 +11,12 @@ import {
   callImplementation,
 } from '../block-nodes/callable-workflow.ts';
 import { isCall, type BlockFile, type WorkflowFile } from '../file/workflow-file.ts';
-import type { Faults } from '../file/shape.ts';
+import type { Faults } from '../file/faults.ts';
 import { itemsFault, forEachEffect, forEachImplementation, isIdempotent } from '../block-nodes/for-each.ts';
-import { readInputTemplates } from '../block-nodes/block-scope.ts';
+import { readInputTemplates } from '../block-nodes/input-templates.ts';
 import { noScope, type TemplateReader } from '../block-nodes/template-reader.ts';
 import type { Template } from '../expression/template.ts';
-import { strengthOfGraph } from '../../../graph/effect-strength.ts';
+import { actInside, strengthOfGraph } from '../../../graph/effect-strength.ts';
 import { groupByWave } from '../../../graph/shape/loops.ts';
 import type { CheckpointSettings, TextWorkflow, WorkflowBlock, WorkflowInput } from '../../text-workflow.ts';
 import type { BlockOrder } from './workflow-names.ts';
@@ -86,7 +86,7 @@ function insideOf(
     ...(file.forEach === undefined ? [] : [{ effect }]),
     // What a computed name stands for is not known, nor what a workflow does that is still being read.
     ...(isCall(type) && call === undefined ? [{ effect: 'external' } as const] : []),
-    ...tools,
+    ...tools.map(({ effect, asks }) => ({ effect, asks, isAllowed: !asks })),
   ];
 }
 
@@ -207,6 +207,7 @@ function defineNode(parts: BlockParts, { effect, timeoutMs, inside, place }: Nod
       : {
           ...(file.retry !== undefined && { retry: file.retry }),
           ...(timeoutMs !== undefined && { timeoutMs }),
+          ...(file.limit !== undefined && { limit: file.limit }),
           ...(file.atMost !== undefined && { atMost: file.atMost }),
           ...(isIdempotent(parts, effect) && { idempotent: true }),
           ...(condition !== undefined && {
@@ -291,10 +292,12 @@ export function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Parts)
 
 function describeBlock(
   file: BlockFile,
-  { effect, isIdempotent, tools }: CompiledBlock,
+  { node, effect, isIdempotent, tools }: CompiledBlock,
   child: TextWorkflow | undefined,
   wave: number,
 ): WorkflowBlock {
+  // Of an agent each tool says it.
+  const inside = tools.length > 0 ? undefined : actInside({ ...node, effect });
   return {
     id: file.id,
     type: file.type,
@@ -303,6 +306,7 @@ function describeBlock(
     condition: file.condition,
     forEach: file.forEach && written(file.forEach.over),
     effect,
+    ...(inside !== undefined && { inside }),
     attempts: file.retry?.attempts ?? 1,
     isIdempotent,
     asks: effect === 'human' || (child?.blocks.some(({ asks }) => asks) ?? false),

@@ -1,7 +1,8 @@
 /** Reads a workflow and all the workflows that it calls. Each is compiled once. */
 import { CairnError } from '../../../errors.ts';
 import type { WorkflowText, ReadOptions } from '../file/read-options.ts';
-import { isMapping, type Faults } from '../file/shape.ts';
+import { isMapping } from '../file/shape.ts';
+import type { Faults } from '../file/faults.ts';
 import type { CheckpointSettings, TextWorkflow } from '../../text-workflow.ts';
 import { nearest, nearestFirst } from '../../../graph/nearest.ts';
 import type { NodeContext } from '../../../graph/contracts/node-contract.ts';
@@ -13,7 +14,7 @@ import type { Redact } from '../../../state/values/admit.ts';
 import { type LinkedWorkflow, callers } from '../block-nodes/callable-workflow.ts';
 import { callTypes } from '../file/workflow-file.ts';
 import { compileWorkflow, linked, type Call, type Compiled } from './compile-workflow.ts';
-import type { Withheld } from '../block-nodes/block-scope.ts';
+import type { Withheld } from '../block-nodes/input-templates.ts';
 
 // The text recorded with a run: its workflow, and every workflow that it may call (H3).
 
@@ -28,7 +29,7 @@ export interface Bundle {
 }
 
 /** Writes a bundle. The same workflows give the same text. */
-export function bundleText({ origin, main, text, others, checkpoint }: Bundle): string {
+function bundleText({ origin, main, text, others, checkpoint }: Bundle): string {
   const sorted = [...others].filter(([name]) => name !== main).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const workflows = Object.fromEntries(
     [[main, text] as const, ...sorted].map(([name, one]) => [name, { text: one.text, source: one.source }]),

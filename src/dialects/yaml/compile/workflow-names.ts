@@ -3,7 +3,7 @@
  */
 import { nearest } from '../../../graph/nearest.ts';
 import { waveNumbers } from '../../../graph/shape/loops.ts';
-import type { Faults } from '../file/shape.ts';
+import type { Faults } from '../file/faults.ts';
 import { reservedIds } from '../file/format.ts';
 import { type BlockFile, isCall, type WorkflowFile } from '../file/workflow-file.ts';
 import type { JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';

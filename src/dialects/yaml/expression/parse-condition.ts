@@ -2,8 +2,8 @@
 import { CairnError } from '../../../errors.ts';
 import type { ExpressionReference } from '../../../graph/expression/expression-references.ts';
 import { compileReference, reportError, type CompiledReference } from './parse-text.ts';
+import { readExpression } from './tokens.ts';
 import {
-  readExpression,
   faultyTemplate,
   type Names,
   type ParsedTemplate,

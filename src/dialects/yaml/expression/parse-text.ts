@@ -5,14 +5,12 @@ import type { ExpressionReference, PathStep } from '../../../graph/expression/ex
 import { FieldReader, renderText, payForWhole } from '../../../graph/expression/expression-meter.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { blockFields } from './block-fields.ts';
+import { TextError, type Token, readReference } from './tokens.ts';
 import {
-  TextError,
-  type Token,
   isError,
   type Names,
   type Scope,
   type TextFault,
-  readReference,
   faultyTemplate,
   literalTemplate,
   maxErrors,

@@ -7,7 +7,7 @@ import { variablePrefix } from './rewrite-expression.ts';
 import type { Named, Names, TextFault } from './template.ts';
 
 /** Fields of `metadata`. */
-export const metadataFields: readonly string[] = ['workflow_name', 'run_id', 'started_at', 'tmp'];
+const metadataFields: readonly string[] = ['workflow_name', 'run_id', 'started_at', 'tmp'];
 const eachFields: readonly string[] = ['key', 'value', 'index', 'count'];
 export const namespaces: readonly string[] = ['inputs', 'blocks', 'metadata', 'each', 'secrets'];
 

@@ -2,7 +2,7 @@
 import { knownFunctions, presenceFunction } from '../../../graph/expression/expression.ts';
 import { textFunction } from '../../../graph/expression/expression-functions.ts';
 import { nearest } from '../../../graph/nearest.ts';
-import { closers, TextError, type Token } from './template.ts';
+import { closers, TextError, type Token } from './tokens.ts';
 
 /** Prefix of every variable, so that names of inputs such as `namespace`, `type` and `list` do not clash with words of the language. */
 export const variablePrefix = 'v_';

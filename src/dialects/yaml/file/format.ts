@@ -1,6 +1,8 @@
 /** The format of workflow files, as one table from which the checks and the JSON Schema are made. Its meaning: docs/spec/yaml.md. */
+import { agePattern } from '../../../graph/retention.ts';
 import type { Fields, Shape } from './shape.ts';
 import type { WorkflowInput } from '../../text-workflow.ts';
+import { webhookEvents } from '../../../graph/webhooks.ts';
 
 const text = (wanted?: string): Shape => ({ kind: 'text', ...(wanted === undefined ? {} : { wanted }) });
 const flag: Shape = { kind: 'flag' };
@@ -12,6 +14,7 @@ const whole = (min: number, max?: number): Shape => ({
   ...(max === undefined ? {} : { max }),
 });
 const listOf = (of: Shape): Shape => ({ kind: 'list', of });
+const limitNames: Shape = { kind: 'either', of: [text(), listOf(text())], wanted: 'the name of a limit, or a list' };
 
 /** Types by name, including other spellings. */
 const typeNames: Readonly<Record<string, WorkflowInput['type']>> = {
@@ -92,7 +95,7 @@ const keywordShapes: Readonly<Record<(typeof schemaKeywords)[number], Shape>> = 
   const: any,
 };
 
-export const inputFields: Fields = {
+const inputFields: Fields = {
   type: { shape: type, description: 'What the value must be. Default: any.' },
   description: { shape: text(), description: 'What the input is for.' },
   default: { shape: any, description: 'The value when none is given; must fit the type.' },
@@ -106,7 +109,7 @@ export const inputFields: Fields = {
   ),
 };
 
-export const dependencyFields: Fields = {
+const dependencyFields: Fields = {
   block: { shape: text(), description: 'The id of the block.', isRequired: true },
   required: {
     shape: flag,
@@ -115,7 +118,7 @@ export const dependencyFields: Fields = {
   },
 };
 
-export const fileOutputFields: Fields = {
+const fileOutputFields: Fields = {
   type: {
     shape: { kind: 'choice', of: Object.keys(typeNames).filter((key) => typeNames[key] !== 'any' && key !== 'text') },
     description: 'How the file is read: text as it is, or parsed and checked.',
@@ -131,7 +134,7 @@ export const fileOutputFields: Fields = {
   description: { shape: text(), description: 'What the file is.' },
 };
 
-export const retryFields: Fields = {
+const retryFields: Fields = {
   attempts: { shape: whole(1, 1000), description: 'Attempts in all, the first included.', isRequired: true },
   backoff: {
     shape: { kind: 'choice', of: ['fixed', 'linear', 'exponential'] },
@@ -160,6 +163,11 @@ const onBudget: Shape = { kind: 'choice', of: ['ask', 'fail'] };
 
 export const blockFields: Fields = {
   id: { shape: { kind: 'text', ...identifier }, description: 'Names the block within the workflow.', isRequired: true },
+  renamed_from: {
+    shape: { kind: 'text', ...identifier },
+    description:
+      'The id under which runs have the block on record, if it had another one. Keep it while such runs wait.',
+  },
   type: { shape: text('the name of a block type'), description: 'What the block does.', isRequired: true },
   description: { shape: text(), description: 'What the block is for.' },
   inputs: {
@@ -206,6 +214,10 @@ export const blockFields: Fields = {
     description: 'Files that are read as outputs once the block is done.',
   },
   timeout: { shape: duration, description: 'For one attempt: seconds, or a text such as 30s, 5m, 2h.' },
+  limit: {
+    shape: limitNames,
+    description: 'Limits that each attempt is under, over all workers: names of the configuration, or of code.',
+  },
   retry: {
     shape: {
       kind: 'either',
@@ -242,13 +254,13 @@ export const blockFields: Fields = {
   },
 };
 
-export const outputFields: Fields = {
+const outputFields: Fields = {
   value: { shape: any, description: 'The value; ${...} in texts is replaced.', isRequired: true },
   type: { shape: type, description: 'What the value is turned into, or must be.' },
   description: { shape: text(), description: 'What the output is.' },
 };
 
-export const checkpointFields: Fields = {
+const checkpointFields: Fields = {
   enabled: { shape: flag, description: 'False: only effects, waits and the end are kept. Default: true.' },
   max_per_workflow: { shape: whole(1), description: 'Checkpoints kept of all runs of the workflow.' },
   ttl_seconds: { shape: whole(1), description: 'How long ended runs are kept.' },
@@ -261,9 +273,52 @@ export const checkpointFields: Fields = {
   },
 };
 
-export const limitFields: Fields = {
+const ageWanted = 'a time such as 12h, 7d or 4w, or seconds';
+const age: Shape = {
+  kind: 'either',
+  of: [
+    { kind: 'number', min: 0.001 },
+    { kind: 'text', pattern: agePattern, wanted: ageWanted },
+  ],
+  wanted: ageWanted,
+};
+
+const retentionFields: Fields = {
+  completed: { shape: age, description: 'For how long completed runs are kept.' },
+  failed: { shape: age, description: 'For how long failed runs are kept.' },
+  cancelled: { shape: age, description: 'For how long cancelled runs are kept.' },
+  runs: { shape: whole(1), description: 'How many ended runs are kept, the newest.' },
+  perLabel: { shape: { kind: 'map', of: whole(1) }, description: 'The same for each value of a label: { user: 50 }.' },
+  remember: { shape: age, description: 'For how long the id of a removed run is not used again. Default: 30d.' },
+};
+
+const boundFields: Fields = {
   concurrency: { shape: whole(1, 1000), description: 'Blocks that run at once. Default: 64.' },
   depth: { shape: whole(0, 32), description: 'How deep workflows may call workflows. Default: 32.' },
+};
+
+const webhookFields: Fields = {
+  url: {
+    shape: { kind: 'text', pattern: /^https?:\/\/\S+$/, wanted: 'an address such as https://hooks.example.org/cairn' },
+    description: 'Where it is told.',
+    isRequired: true,
+  },
+  on: {
+    shape: listOf({ kind: 'choice', of: webhookEvents }),
+    description: 'What is told: that a run completed or failed, that people are asked, that nobody has answered.',
+    isRequired: true,
+  },
+  secret: {
+    shape: { kind: 'text', pattern: /^secret:[A-Za-z_]\w*$/, wanted: 'a reference such as secret:WEBHOOK_SECRET' },
+    description: 'Names the secret that deliveries are signed with.',
+    isRequired: true,
+  },
+  private: { shape: flag, description: 'Whether the address may be one of a private network. Default: false.' },
+};
+
+const timeLimitFields: Fields = {
+  after: { shape: duration, description: 'The time: seconds, or a text such as 30m, 2h.', isRequired: true },
+  counts_waits: { shape: flag, description: 'False: time in which the run is paused does not count. Default: true.' },
 };
 
 export const workflowFields: Fields = {
@@ -335,12 +390,42 @@ export const workflowFields: Fields = {
     },
     description: 'Names of the secrets it uses: ${secrets.NAME}.',
   },
-  limits: { shape: { kind: 'fields', fields: limitFields }, description: 'Bounds of a run.' },
+  bounds: { shape: { kind: 'fields', fields: boundFields }, description: 'Bounds of a run.' },
+  limits: { shape: { kind: 'fields', fields: boundFields }, description: 'What bounds was called before.' },
+  limit: {
+    shape: limitNames,
+    description: 'Limits that each run is under, over all workers: names of the configuration, or of code.',
+  },
+  webhooks: {
+    shape: listOf({ kind: 'fields', fields: webhookFields }),
+    description: 'What the ends of its runs and their questions are told to.',
+  },
   budget: { shape: amounts, description: 'What a run may spend, by unit: outputTokens, cost, or units of its blocks.' },
   on_budget: { shape: onBudget, description: 'When it is spent: a question, or a failure. Default: ask.' },
+  time_limit: {
+    shape: {
+      kind: 'either',
+      of: [duration, { kind: 'fields', fields: timeLimitFields }],
+      wanted: 'a time such as 2h, or { after, counts_waits }',
+    },
+    description:
+      'How long a run may take from its start on, waits included: 2h, or { after: 2h, counts_waits: false }.',
+  },
+  on_cancel: {
+    shape: { kind: 'text', ...identifier },
+    description: 'The block that runs once after a cancel of the run, to undo what it did. It depends on no block.',
+  },
+  on_run_failure: {
+    shape: { kind: 'text', ...identifier },
+    description: 'The block that runs once when the run has failed, before it stands failed. It depends on no block.',
+  },
   checkpoint: {
     shape: { kind: 'fields', fields: checkpointFields },
     description: 'How checkpoints of its runs are kept.',
+  },
+  retention: {
+    shape: { kind: 'fields', fields: retentionFields },
+    description: 'Which of its runs that ended are kept, by age and by number. Default: all.',
   },
 };
 
@@ -353,6 +438,6 @@ export const workflowShape: Shape = {
     steps: 'write `blocks:`',
     jobs: 'write `blocks:`',
     env: 'write it under `inputs:` of Shell blocks',
-    timeout: 'write `timeout:` at each block',
+    timeout: 'write `time_limit:` for the run, or `timeout:` at each block',
   },
 };

@@ -2,7 +2,8 @@
 import type { StandardResult, StandardSchema } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { schemaFault, schemaDefect } from '../../../schema/json-schema.ts';
-import { isMapping, describeValue, type Faults } from './shape.ts';
+import { isMapping, describeValue } from './shape.ts';
+import type { Faults } from './faults.ts';
 import type { WorkflowInput } from '../../text-workflow.ts';
 import type { JsonSchema } from '../../../graph/contracts/node-type.ts';
 import { schemaKeywords, typeNamed } from './format.ts';

@@ -1,72 +1,7 @@
 /** Shapes of the parts of a file: one description, from which the checks and the JSON Schema are made. */
-import type { Violation } from '../../../graph/graph.ts';
-import { FaultLimit, shortFault } from '../../fault-limit.ts';
-import type { Path, YamlDocument } from './read-document.ts';
+import type { Path } from './read-document.ts';
 import { nearest } from '../../../graph/nearest.ts';
-import { Document, isAlias, isScalar, parseDocument, visit } from 'yaml';
-
-// Collects all faults of a workflow, each with its place in the file (G7).
-
-/** A fault as a reader reports it. */
-export interface Fault {
-  /** Id of the rule in docs/spec/yaml.md. */
-  readonly rule: string;
-  readonly message: string;
-  readonly fix: string;
-  /** Default `error`. */
-  readonly severity?: 'error' | 'warning';
-  /** Whether the key is at fault and not its value. */
-  readonly atKey?: boolean;
-  /** Offset of the fault in the text at that place. */
-  readonly offset?: number;
-}
-
-export class Faults {
-  #document: YamlDocument;
-  readonly #limit = new FaultLimit();
-  readonly #violations: Violation[] = [];
-
-  constructor(document: YamlDocument) {
-    this.#document = document;
-  }
-
-  /** Goes on with another form of the same file. */
-  of(document: YamlDocument): this {
-    this.#document = document;
-    return this;
-  }
-
-  /** Reports a fault at a path of the document. */
-  add(path: Path, { rule, message, fix, severity = 'error', atKey = false, offset }: Fault): void {
-    if (!this.#limit.take(severity)) return;
-    const place = this.#document.placeOf(path, { atKey, ...(offset === undefined ? {} : { offset }) });
-    this.#violations.push(shortFault({ rule, severity, place, message, fix }));
-  }
-
-  /** Adds violations that have their places already. */
-  take(violations: readonly Violation[]): void {
-    for (const violation of violations)
-      if (this.#limit.take(violation.severity)) this.#violations.push(shortFault(violation));
-  }
-
-  get hasErrors(): boolean {
-    return this.#limit.hasErrors;
-  }
-
-  /** The violations in the order of the file. */
-  get violations(): readonly Violation[] {
-    const ordered = this.#violations
-      .map((violation) => ({ violation, at: positionOf(violation.place) }))
-      .toSorted((a, b) => a.at[0] - b.at[0] || a.at[1] - b.at[1])
-      .map(({ violation }) => violation);
-    return this.#limit.withRest(ordered);
-  }
-}
-
-function positionOf(place: string): readonly [number, number] {
-  const [, line = '0', column = '0'] = /:(\d+):(\d+)$/.exec(place) ?? [];
-  return [Number(line), Number(column)];
-}
+import type { Faults } from './faults.ts';
 
 export interface Field {
   readonly shape: Shape;
@@ -290,37 +225,4 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'object') return 'a mapping';
   const text = JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
-}
-
-// Writes YAML files: anew, or with some values changed, where comments, order and style of the rest stay.
-
-/** A value to change. */
-export interface ValueChange {
-  readonly path: Path;
-  /** The new value; undefined removes it. */
-  readonly value: unknown;
-}
-
-/** The text with changed values. A value under an alias is that of its anchor, and is changed there. */
-export function writeDocument(text: string, changes: readonly ValueChange[]): string {
-  const document = parseDocument(text, { version: '1.2', schema: 'core', merge: false, uniqueKeys: false });
-  for (const { path, value } of changes) {
-    const node = document.getIn(path, true);
-    if (value === undefined) document.deleteIn(path);
-    else if (isScalar(node)) node.value = value;
-    else if (node === undefined && !path.some((_, depth) => isAlias(document.getIn(path.slice(0, depth), true))))
-      document.setIn(path, document.createNode(value, { flow: true }));
-  }
-  return document.toString({ lineWidth: 0 });
-}
-
-/** Data as a file, in one way only: lists of plain values on one line, texts in quotes where they could be read as anything else. */
-export function printDocument(data: unknown): string {
-  const document = new Document(data, { version: '1.2', schema: 'core', aliasDuplicateObjects: false });
-  visit(document, {
-    Seq: (_, node) => {
-      node.flow = node.items.every((item) => isScalar(item));
-    },
-  });
-  return document.toString({ lineWidth: 0, singleQuote: true, flowCollectionPadding: false });
 }

@@ -3,12 +3,14 @@ import { durationPattern, blockFields, typeNamed, workflowShape } from './format
 import { CairnError } from '../../../errors.ts';
 import type { NodeType, FileOutput } from '../../../graph/contracts/node-type.ts';
 import { type Amounts, type AtMost, amountsFault } from '../../../graph/amounts.ts';
-import type { OnBudget } from '../../../graph/graph.ts';
+import type { OnBudget, TimeLimit } from '../../../graph/graph.ts';
+import { webhookFaults, type Webhook } from '../../../graph/webhooks.ts';
 import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import type { Path, YamlDocument } from './read-document.ts';
 import type { CheckpointSettings, WorkflowInput } from '../../text-workflow.ts';
-import { type Faults, checkShape, isMapping, readField } from './shape.ts';
+import type { Faults } from './faults.ts';
+import { checkShape, isMapping, readField } from './shape.ts';
 import { readInputs } from './input-schema.ts';
 
 // Parses durations in files.
@@ -16,7 +18,7 @@ import { readInputs } from './input-schema.ts';
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Milliseconds of a number of seconds, or of a text such as `500ms`, `30s`, `5m`, `2h`; undefined if it is neither. */
-export function durationMs(value: unknown): number | undefined {
+function durationMs(value: unknown): number | undefined {
   if (typeof value === 'number') return value > 0 ? Math.max(1, Math.round(value * 1000)) : undefined;
   if (typeof value !== 'string') return undefined;
   const [, count, unit = 's'] = durationPattern.exec(value.trim()) ?? [];
@@ -113,6 +115,8 @@ export interface BudgetFile {
 
 export interface BlockFile {
   readonly id: string;
+  /** The id under which runs have the block on record. */
+  readonly renamedFrom: string | undefined;
   readonly type: string;
   readonly description: string | undefined;
   readonly inputs: Readonly<Record<string, unknown>>;
@@ -122,6 +126,7 @@ export interface BlockFile {
   readonly continuesOnError: boolean;
   readonly fileOutputs: readonly FileOutputFile[];
   readonly timeoutMs: number | undefined;
+  readonly limit: readonly string[] | undefined;
   readonly retry: RetryPolicy | undefined;
   readonly effect: EffectClass | undefined;
   readonly idempotent: boolean | undefined;
@@ -153,6 +158,13 @@ export interface WorkflowFile {
   readonly concurrency: number | undefined;
   readonly depth: number | undefined;
   readonly budget: BudgetFile;
+  readonly webhooks: readonly Webhook[];
+  readonly timeLimit: TimeLimit | undefined;
+  readonly limit: readonly string[] | undefined;
+  /** Id of the block that follows a cancel of the run. */
+  readonly onCancel: string | undefined;
+  /** Id of the block that follows the failure of the run. */
+  readonly onRunFailure: string | undefined;
   readonly checkpoint: CheckpointSettings;
 }
 
@@ -167,7 +179,7 @@ export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
   const blocks = Array.isArray(data['blocks']) ? (data['blocks'] as unknown[]) : [];
   if (Array.isArray(data['blocks']) && blocks.length === 0)
     faults.add(['blocks'], { rule: 'Y2', message: 'there are no blocks', fix: 'add at least one: `- id: …`' });
-  const limits = isMapping(data['limits']) ? data['limits'] : {};
+  const bounds = readBounds(faults, data);
   const { version } = data;
   return {
     name: textOf(data['name']) ?? 'workflow',
@@ -178,10 +190,19 @@ export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
     blocks: blocks.flatMap((block, index) => (isMapping(block) ? [readBlock(faults, block, ['blocks', index])] : [])),
     outputs: readOutputs(data['outputs']),
     secrets: readSecrets(data['secrets']),
-    concurrency: numberOf(limits['concurrency']),
-    depth: numberOf(limits['depth']),
+    concurrency: numberOf(bounds['concurrency']),
+    depth: numberOf(bounds['depth']),
     budget: readBudget(data),
-    checkpoint: isMapping(data['checkpoint']) ? data['checkpoint'] : {},
+    // What does not fit is reported by the format check.
+    webhooks: webhookFaults(data['webhooks']).length > 0 ? [] : (data['webhooks'] as readonly Webhook[]),
+    timeLimit: readTimeLimit(data['time_limit']),
+    limit: readLimit(data['limit']),
+    onCancel: textOf(data['on_cancel']),
+    onRunFailure: textOf(data['on_run_failure']),
+    checkpoint: {
+      ...(isMapping(data['checkpoint']) ? data['checkpoint'] : {}),
+      ...(isMapping(data['retention']) && { retention: data['retention'] }),
+    },
   };
 }
 
@@ -189,6 +210,7 @@ function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
   const condition = block['condition'];
   return {
     id: textOf(block['id']) ?? '',
+    renamedFrom: textOf(block['renamed_from']),
     type: textOf(block['type']) ?? '',
     description: textOf(block['description']),
     inputs: isMapping(block['inputs']) ? block['inputs'] : {},
@@ -198,6 +220,7 @@ function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
     continuesOnError: readField(blockFields, block, 'continue_on_error') === true,
     fileOutputs: isMapping(block['outputs']) ? readFileOutputs(block['outputs'], [...at, 'outputs']) : [],
     timeoutMs: durationMs(block['timeout']),
+    limit: readLimit(block['limit']),
     retry: readRetry(block['retry']),
     effect: textOf(block['effect']) as EffectClass | undefined,
     idempotent: typeof block['idempotent'] === 'boolean' ? block['idempotent'] : undefined,
@@ -206,6 +229,26 @@ function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
     atMost: block['at_most'] === 'nothing' ? 'nothing' : amountsOf(block['at_most']),
     at,
   };
+}
+
+/** The bounds of a run, under either of their names. */
+function readBounds(faults: Faults, data: Data): Data {
+  if (data['bounds'] !== undefined && data['limits'] !== undefined)
+    faults.add(['limits'], { rule: 'Y2', message: 'bounds and limits are one field', fix: 'write bounds alone' });
+  return [data['bounds'], data['limits']].find(isMapping) ?? {};
+}
+
+/** Names of limits; undefined if there are none. */
+function readLimit(limit: unknown): readonly string[] | undefined {
+  const names = [limit].flat().filter((name) => typeof name === 'string');
+  return names.length === 0 ? undefined : names;
+}
+
+function readTimeLimit(limit: unknown): TimeLimit | undefined {
+  if (!isMapping(limit)) return durationMs(limit);
+  const ms = durationMs(limit['after']);
+  if (ms === undefined) return undefined;
+  return limit['counts_waits'] === false ? { ms, countsWaits: false } : ms;
 }
 
 function readBudget(data: Data): BudgetFile {

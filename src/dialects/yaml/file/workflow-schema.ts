@@ -40,7 +40,7 @@ const typeOfKeyword = (keyword: string, types: readonly string[]): string | unde
 };
 
 /** The same schema with keywords only next to their type. */
-export function strictSchema(schema: JsonSchema): JsonSchema {
+function strictSchema(schema: JsonSchema): JsonSchema {
   const inner: Readonly<Record<string, unknown>> = Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => [keyword, strictPart(keyword, value)]),
   );

@@ -138,8 +138,7 @@ export class CommandWords {
     this.#close();
     if (this.#isTarget) this.#isTarget = false;
     else if (this.isCondition && word.text === ']]' && word.references.length === 0) this.#check();
-    else if (this.#words.length === 0 && /^-[p-]$/.test(word.text) && word.references.length === 0)
-      return; // An option of `time`.
+    else if (this.#words.length === 0 && /^-[p-]$/.test(word.text) && word.references.length === 0) return; // An option of `time`.
     else if (this.#words.length > 0 || word.references.length > 0 || !openers.includes(word.text))
       this.#words.push(word);
   }

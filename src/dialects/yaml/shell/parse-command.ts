@@ -6,10 +6,8 @@ import { SecretReference } from '../../../graph/secret-reference.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { arithmetic } from './check-names.ts';
 import { compileReference, reportError, type CompiledReference, asText } from '../expression/parse-text.ts';
+import { readReference, TextError, type Token } from '../expression/tokens.ts';
 import {
-  readReference,
-  TextError,
-  type Token,
   faultyTemplate,
   isError,
   literalTemplate,

@@ -2,7 +2,8 @@
  * Scans a script like a shell, as far as quoting is concerned (T8): which parts are quoted and how, and where commands, here-documents,
  * arithmetic and expansions begin and end. It copies the script, and asks at every `${` what to write there.
  */
-import { TextError, type TextFault } from '../expression/template.ts';
+import { TextError } from '../expression/tokens.ts';
+import type { TextFault } from '../expression/template.ts';
 import { warnOfEvaluation, evaluatingDeclaration } from './check-names.ts';
 import { CommandWords, type WordsKind } from './command-words.ts';
 
@@ -77,7 +78,7 @@ export interface Document {
 const intoShell: RegExp = /\|[ \t]*(?:sudo +)?(?:ba|da|k|z|a)?sh\b[^|\n]*\n$/;
 
 /** Characters that the shell interprets in a document with an unquoted delimiter. */
-export const expandable = '\\$`';
+const expandable = '\\$`';
 
 /** Matches a quoted delimiter that means the same without quotes. */
 const plain = /(?:'([\w.-]+)'|"([\w.-]+)"|\\([\w.-]+))(?=[ \t\n;&|()<>]|$)/y;

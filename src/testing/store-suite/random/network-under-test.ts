@@ -64,8 +64,7 @@ function askAgain(store: Store, clock: VirtualClock): Store {
     }
     isPumping = false;
   };
-  const calls = storeMethods.map((method): [StoreMethod, Call] => {
-    const call = (store[method] as Call).bind(store);
+  const repeated = (call: Call): Call => {
     const ask: Call = async (...args) => {
       try {
         return await call(...args);
@@ -74,17 +73,25 @@ function askAgain(store: Store, clock: VirtualClock): Store {
         throw error;
       }
     };
-    const askOnce: Call = (...args) => {
+    return (...args) => {
       const reply = ask(...structuredClone(args));
       underWay.add(reply);
       void pump();
       return reply.finally(() => underWay.delete(reply));
     };
-    return [method, askOnce];
-  });
+  };
+  const calls = storeMethods.map((method) => [method, repeated((store[method] as Call).bind(store))] as const);
+  const part = <Part extends object>(methods: Part): Part =>
+    Object.fromEntries(Object.entries(methods).map(([name, call]: [string, Call]) => [name, repeated(call)])) as Part;
   const close = async (): Promise<void> => {
     await Promise.allSettled(underWay);
     await store.close();
   };
-  return { ...store, ...Object.fromEntries(calls), close };
+  return {
+    ...store,
+    ...Object.fromEntries(calls),
+    ...(store.removals && { removals: part(store.removals) }),
+    ...(store.ended && { ended: part(store.ended) }),
+    close,
+  };
 }

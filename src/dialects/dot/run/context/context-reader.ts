@@ -1,12 +1,12 @@
 /** Lets a user's own handlers read the context: values by type, and large values whole. */
 import type { FileRef } from '../../../../graph/file-ref.ts';
-import type { FileAccess } from '../../../../graph/contracts/contracts.ts';
+import type { FileAccess } from '../../../../graph/contracts/access.ts';
 import type { StateView, NodeContext } from '../../../../graph/contracts/node-contract.ts';
 
 // Keeps large values of the context as files with the run. The context then holds the value's head, its tail and the file.
 
 /** Characters of a value, as a text, beyond which it is stored as a file. */
-export const inlineMax = 100_000;
+const inlineMax = 100_000;
 /** Characters of the head, and of the tail, that stay in the context. */
 const excerptMax = 2_000;
 
@@ -73,7 +73,7 @@ export function excerptOf(
 }
 
 /** The whole of a value, wherever it is stored. */
-export async function wholeOf(files: FileAccess, value: unknown): Promise<unknown> {
+async function wholeOf(files: FileAccess, value: unknown): Promise<unknown> {
   if (!isLarge(value)) return value;
   const text = Buffer.from(await files.get(value[mark])).toString('utf8');
   return value.isJson ? (JSON.parse(text) as unknown) : text;

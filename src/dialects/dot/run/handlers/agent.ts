@@ -1,21 +1,21 @@
 /**
  * A stage for an agent: a model that works with tools until it answers. Its model calls and its tool calls are steps: a kill repeats none.
  */
+import { wholeTextOf } from '../../../../graph/contracts/cut-off.ts';
 import {
-  wholeTextOf,
   stageTools,
   type StageAgent,
   type StageAgentRequest,
   type StageTool,
   type ToolHooks,
-  type NodeType,
-} from '../../../../graph/contracts/node-type.ts';
+} from '../../../../graph/contracts/stage-agent.ts';
+import type { NodeType } from '../../../../graph/contracts/node-type.ts';
 import {
   type ModelCall,
   type ModelMessage,
   type ReasoningEffort,
   textOf,
-} from '../../../../graph/contracts/contracts.ts';
+} from '../../../../graph/contracts/model-messages.ts';
 import { spendTokens } from '../../../../graph/contracts/spend-counted.ts';
 import type { Stage } from '../../model/pipeline.ts';
 import { asText, contextValue, edgeKey, expand, resumedKey, steerSignal } from '../context/context-reader.ts';
@@ -39,6 +39,7 @@ const headMax = 200;
 
 export const codergenHandler: StageHandler = {
   effect: 'external',
+  isModelCall: true,
   isIdempotent: () => true,
   needs: (stage) => [{ kind: 'model', name: modelNameOf(stage) }],
   modelRequestOf,
@@ -60,7 +61,7 @@ export function modelNameOf({ attributes }: Stage): string {
 }
 
 /** The settings of a stage for its model. */
-export function settingsOf({ attributes }: Stage): Pick<ModelCall, 'reasoning' | 'tokensMax'> {
+function settingsOf({ attributes }: Stage): Pick<ModelCall, 'reasoning' | 'tokensMax'> {
   const effort = attributes.text('reasoning_effort');
   const tokensMax = attributes.integer('max_tokens');
   return {
@@ -196,7 +197,7 @@ async function verdictOf(stage: StageContext, answer: string, attempt = 1): Prom
 }
 
 /** How the stage ended, by the report at the end of the model's answer. */
-export function outcomeOf(stage: StageContext, answer: string): StageOutcome {
+function outcomeOf(stage: StageContext, answer: string): StageOutcome {
   const found = reportIn(answer);
   if (found === undefined) {
     if (!needsVerdict(stage)) return { status: 'success' };
@@ -208,7 +209,7 @@ export function outcomeOf(stage: StageContext, answer: string): StageOutcome {
 }
 
 /** The beginning of an answer, which the context keeps. */
-export function headOf(answer: string): string {
+function headOf(answer: string): string {
   return answer.slice(0, headMax);
 }
 
@@ -245,6 +246,7 @@ async function work(
     counted: ['tokens', 'seconds'].filter((unit) => ctx.isBudgeted?.(unit) === true),
     ...options,
     ...(loopsMax !== undefined && { loopsMax }),
+    ...(attributes.text('on_change') === 'refuse' && { onChange: 'refuse' }),
     ...(parts.timeoutMs !== undefined && { timeoutMs: parts.timeoutMs }),
     settings: settingsOf(parts.stage),
     ...(hooks !== undefined && { hooks }),

@@ -4,7 +4,7 @@ import { digraph, dotOptions, scripted, seen } from '../../../../../test/dot-kit
 import { restartedAfter } from '../../../../../test/dying-engine.ts';
 import { createBench, resumeToRest, runToRest, type Bench } from '../../../../../test/engine-kit.ts';
 import type { RunResult } from '../../../../engine/api.ts';
-import { textOf } from '../../../../graph/contracts/contracts.ts';
+import { textOf } from '../../../../graph/contracts/model-messages.ts';
 import { createScriptedModels } from '../../../../models/scripted.ts';
 import { checkDot, readDot, readSavedDot, type DotOptions, type StageHandler } from '../../index.ts';
 

@@ -8,7 +8,7 @@ import {
 import type { TextWorkflow } from '../../../text-workflow.ts';
 import { failuresIn, type StageFailure, rootMessage, reportIn, type StageOutcome } from '../stage/stage-outcome.ts';
 import { bodyName, type PipelineResult } from './ends.ts';
-import { holds, parseCondition, type ConditionFacts } from '../../model/pipeline.ts';
+import { holds, parseCondition, type ConditionFacts } from '../../model/edge-condition.ts';
 import { askModel } from './agent.ts';
 import { asText, contextValue, expand, steerSignal } from '../context/context-reader.ts';
 import { newestAnswer, historyOf, preambleOf } from '../prompt/preamble.ts';
@@ -16,7 +16,7 @@ import { modelStep, type StageContext, type StageHandler } from '../stage/attemp
 
 // What a stage sees of the pipeline that it runs. One that restarts is in a run within that, which changes with each restart.
 
-export class SeenChild {
+class SeenChild {
   readonly #handle: ChildHandle;
   /** The node that runs the stages of one that restarts; undefined of any other. */
   readonly #wrapper: string | undefined;

@@ -12,6 +12,7 @@ const ranks: readonly string[] = ['success', 'partial_success', ownRank, 'retry'
 
 export const fanInHandler: StageHandler = {
   effect: 'external',
+  isModelCall: true,
   isIdempotent: () => true,
   needs: (stage) => (stage.attributes.text('prompt') === '' ? [] : (codergenHandler.needs?.(stage, '') ?? [])),
   run: bringTogether,

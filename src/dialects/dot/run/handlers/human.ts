@@ -1,7 +1,8 @@
 /** A stage that asks a person: to choose an edge by its label, its key or its target, to write any text, or to say yes or no. */
 import type { NodeContext, Question } from '../../../../graph/contracts/node-contract.ts';
 import { humanForms } from '../../model/attributes.ts';
-import { acceleratorOf, normalLabel, sayingOf, holds } from '../../model/pipeline.ts';
+import { acceleratorOf, normalLabel, sayingOf } from '../../model/edge-label.ts';
+import { holds } from '../../model/edge-condition.ts';
 import { asText, expand } from '../context/context-reader.ts';
 import type { Way } from '../stage/choose-edge.ts';
 import type { StageContext, StageHandler } from '../stage/attempts.ts';
@@ -32,7 +33,7 @@ async function askPerson(stage: StageContext): Promise<StageOutcome> {
   let { prompt } = question;
   let attempt = 1;
   for (;;) {
-    const answer = await ask(ctx, { ...question, prompt }, parts.timeoutMs);
+    const answer = await ask(ctx, { ...question, ...whoseOf(stage), prompt }, parts.timeoutMs);
     const outcome = answer === undefined ? undefined : question.outcomeOf(answer);
     if (outcome !== undefined) return outcome;
     if (answer !== undefined) {
@@ -48,6 +49,22 @@ async function askPerson(stage: StageContext): Promise<StageOutcome> {
   }
 }
 
+/** Whose answers are taken (W8), and what comes of a question that nobody answers (W9). */
+function whoseOf({ attributes }: StageContext): Whose {
+  const assignees = attributes.list('assignees');
+  const escalateTo = attributes.list('escalate_to');
+  const fourEyes = attributes.text('four_eyes');
+  const remindAfterMs = attributes.durationMs('remind_after');
+  const escalateAfterMs = attributes.durationMs('escalate_after');
+  return {
+    ...(assignees.length > 0 && { for: assignees }),
+    ...(fourEyes !== '' && { fourEyes }),
+    ...(remindAfterMs !== undefined && { remindAfterMs }),
+    ...(escalateAfterMs !== undefined && { escalateAfterMs }),
+    ...(escalateTo.length > 0 && { escalateTo }),
+  };
+}
+
 /** An outcome that is set in a fork must be one that an answer gives: a choice that is offered, or that nobody answered. */
 function outcomeFault(stage: Offering, { outcome, preferred_label: label }: StageOutput): string | undefined {
   const form = (stage.attributes.text('human.type') || humanForms[0]) as Form;
@@ -60,8 +77,10 @@ function outcomeFault(stage: Offering, { outcome, preferred_label: label }: Stag
     : `its preferred_label is ${inShort(label)}, which is none of ${labels.join(', ')}`;
 }
 
+type Whose = Pick<Question, 'for' | 'fourEyes' | 'remindAfterMs' | 'escalateAfterMs' | 'escalateTo'>;
+
 /** A question of a stage, and the outcome that follows from an answer. */
-interface StageQuestion extends Pick<Question, 'prompt' | 'choices' | 'schema' | 'metadata'> {
+interface StageQuestion extends Pick<Question, 'prompt' | 'choices' | 'schema' | 'metadata'>, Whose {
   /** The answer that is taken when nobody answers in time. Undefined means that there is none. */
   readonly late: string | undefined;
   /** Undefined for an answer that is none of the choices: it was recorded before the pipeline was edited. */
@@ -169,15 +188,17 @@ function choicesOf({ parts, value }: Offering): readonly Choice[] {
 /** Asks, and waits for the answer. The result is undefined if nobody answered in time. */
 async function ask(
   ctx: NodeContext,
-  { late, prompt, choices, schema, metadata }: StageQuestion,
+  question: StageQuestion,
   timeoutMs: number | undefined,
 ): Promise<string | undefined> {
+  const { late, prompt, choices, schema, metadata, outcomeOf: _, ...whose } = question;
   try {
     return (await ctx.ask({
       prompt,
       ...(choices !== undefined && { choices, matching: 'open' }),
       ...(schema !== undefined && { schema }),
       ...(metadata !== undefined && { metadata }),
+      ...whose,
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(late !== undefined && timeoutMs !== undefined && { defaultAnswer: late }),
     })) as string;

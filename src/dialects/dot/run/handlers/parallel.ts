@@ -38,6 +38,8 @@ export interface ParallelWork extends Pick<Branches, 'entries' | 'join'> {
   readonly edges: ReadonlyMap<string, string>;
   /** The goal gates in the branches. */
   readonly gates: readonly string[];
+  /** The id under which the stage is on record: it is part of what the branches are given. */
+  readonly recordedId: string;
 }
 
 async function runBranches(stage: StageContext, work: ParallelWork): Promise<StageOutcome> {
@@ -52,7 +54,7 @@ async function runBranches(stage: StageContext, work: ParallelWork): Promise<Sta
       (needed !== undefined && outcomes.filter(Boolean).length >= needed) || (failsFast && outcomes.includes(false))
     );
   };
-  const inherited = { ...contextOf(ctx.state), 'parallel.stage': parts.stage.id };
+  const inherited = { ...contextOf(ctx.state), 'parallel.stage': work.recordedId };
   const inputOf = (entry: string): unknown => ({
     [inheritedKey]: { ...inherited, [edgeKey]: work.edges.get(entry) ?? '' },
     ...inheritedTurns(ctx.state),

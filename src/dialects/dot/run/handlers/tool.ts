@@ -34,7 +34,7 @@ const bytesMax = 1024 * 1024;
  * @param named - path relative to the folder where the process was started
  * @param key - key of the attempt. A report with another key belongs to another attempt.
  */
-export async function openStatusFile({
+async function openStatusFile({
   named,
   prompt,
   key,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { digraph, dotOptions, runDot } from '../../../../../test/dot-kit.ts';
 import { restartedAfter } from '../../../../../test/dying-engine.ts';
 import { createBench } from '../../../../../test/engine-kit.ts';
-import { textOf, type ModelCall } from '../../../../graph/contracts/contracts.ts';
+import { textOf, type ModelCall } from '../../../../graph/contracts/model-messages.ts';
 import { createScriptedModels, type ScriptedModels } from '../../../../models/scripted.ts';
 import { readDot } from '../../index.ts';
 

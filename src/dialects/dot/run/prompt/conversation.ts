@@ -1,5 +1,5 @@
 /** Threads: stages with the fidelity `full` continue one conversation. Its turns are recorded in the run's state, word for word. */
-import type { ModelMessage } from '../../../../graph/contracts/contracts.ts';
+import type { ModelMessage } from '../../../../graph/contracts/model-messages.ts';
 import type { StateView } from '../../../../graph/contracts/node-contract.ts';
 
 /** One prompt of a stage in a thread, and the answer. */
@@ -14,7 +14,7 @@ export interface Turn {
 }
 
 /** Key in the input of a branch: the turns up to the point where the branch began. */
-export const inheritedTurnsKey = '~conversation';
+const inheritedTurnsKey = '~conversation';
 
 /** Most characters of a conversation that are sent. The oldest turns of a longer one are omitted. */
 const charactersMax = 400_000;

@@ -3,7 +3,7 @@ import { asText, contextValue, contextOf, isLarge, excerptOf } from '../context/
 import type { ShownResult, StageOutput } from '../stage/stage-outcome.ts';
 import type { StateView } from '../../../../graph/contracts/node-contract.ts';
 import type { Turn } from './conversation.ts';
-import { summaryTextOf } from '../../../../graph/contracts/node-type.ts';
+import { summaryTextOf } from '../../../../graph/contracts/cut-off.ts';
 import { modelStep, type StageContext, type PromptScope } from '../stage/attempts.ts';
 
 // Shortens texts for prompts.
@@ -47,7 +47,7 @@ function tellBranch(
 }
 
 /** An outcome, and why, if it says why. */
-export function ended(outcome: string, reason: string | undefined, length: number): string {
+function ended(outcome: string, reason: string | undefined, length: number): string {
   return reason === undefined || reason === '' || length === 0 ? outcome : `${outcome} (${cutMiddle(reason, length)})`;
 }
 
@@ -82,12 +82,12 @@ export interface StagesAmount {
 }
 
 /** All stages; of a branch those before it, too. */
-export function tellStages(state: StateView, amount: StagesAmount): string {
+function tellStages(state: StateView, amount: StagesAmount): string {
   return stageLines([...inheritedOf(state), ...withReasons(state)], amount);
 }
 
 /** The stages of this run from one in its history on. */
-export function tellStagesSince(state: StateView, first: number, amount: StagesAmount): string {
+function tellStagesSince(state: StateView, first: number, amount: StagesAmount): string {
   return stageLines(withReasons(state).slice(first), amount);
 }
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { digraph, dotOptions, runDot } from '../../../../../test/dot-kit.ts';
 import { createScriptedModels, type ScriptedModels } from '../../../../models/scripted.ts';
-import { textOf } from '../../../../graph/contracts/contracts.ts';
+import { textOf } from '../../../../graph/contracts/model-messages.ts';
 import { readDot } from '../../index.ts';
 import { createBench, runToRest } from '../../../../../test/engine-kit.ts';
 

@@ -2,7 +2,8 @@
  * Tries a stage again that consists of several steps. Each attempt does the work anew, and the delays between them are waits of the run.
  */
 import type { NodeContext, StepContext, StepOptions } from '../../../../graph/contracts/node-contract.ts';
-import type { RetryPolicy, ModelMessage } from '../../../../graph/contracts/contracts.ts';
+import type { RetryPolicy } from '../../../../graph/contracts/retry-policy.ts';
+import type { ModelMessage } from '../../../../graph/contracts/model-messages.ts';
 import type { Need } from '../../../../graph/contracts/node-type.ts';
 import type { Stage } from '../../model/pipeline.ts';
 import type { Ways } from './choose-edge.ts';
@@ -71,6 +72,8 @@ export interface StageParts {
   readonly jumpsMax: number;
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
+  /** The limits that the stage's work is under, by name. */
+  readonly limit: readonly string[] | undefined;
   /** How much of the run the prompt contains, which also depends on the edge that led to the stage. */
   readonly promptScopeOf: (edge: string | undefined) => PromptScope;
   /** Called for each stage that begins, by its id; again where it goes on after a crash or a pause. */
@@ -112,6 +115,8 @@ export interface StageHandler {
   readonly effect?: 'read' | 'write' | 'external';
   /** Whether repeating the effect with the same key is harmless. Default false. */
   readonly isIdempotent?: (stage: Stage) => boolean;
+  /** Whether all that its effect does is that it asks a model. Default false. */
+  readonly isModelCall?: true;
   /** What it reaches for. @param folder - where the stage works, relative to where the process was started */
   readonly needs?: (stage: Stage, folder: string) => readonly Need[];
   /** For stages that ask a model: builds the request. Called before the step, and may run steps of its own. */
@@ -127,7 +132,13 @@ export interface StageHandler {
 
 /** Options of a step that asks a model for a stage: tried as often as the stage, within its time. */
 export function modelStep({ retry, timeoutMs }: StageParts): StepOptions {
-  return { effect: 'external', idempotent: true, retry, ...(timeoutMs !== undefined && { timeoutMs }) };
+  return {
+    effect: 'external',
+    idempotent: true,
+    isModelCall: true,
+    retry,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
 }
 
 /** @throws what the last attempt failed with */

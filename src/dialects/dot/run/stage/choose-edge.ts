@@ -1,5 +1,6 @@
 /** Chooses the edge by which a pipeline leaves a stage. A pure decision from how the stage ended and the context. */
-import { holds, type Clause, type ConditionFacts, normalLabel } from '../../model/pipeline.ts';
+import { holds, type Clause, type ConditionFacts } from '../../model/edge-condition.ts';
+import { normalLabel } from '../../model/edge-label.ts';
 import { asText } from '../context/context-reader.ts';
 import { isFailure, type StageOutput } from './stage-outcome.ts';
 

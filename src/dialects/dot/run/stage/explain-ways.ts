@@ -1,5 +1,6 @@
 /** Explains why a pipeline took the edge it took from a stage: evaluates the condition of every edge again. */
-import { normalLabel, holds, type ConditionFacts } from '../../model/pipeline.ts';
+import { normalLabel } from '../../model/edge-label.ts';
+import { holds, type ConditionFacts } from '../../model/edge-condition.ts';
 import {
   hasElse,
   isAnswer,
@@ -21,7 +22,7 @@ import { jumpsMade } from './stage-node.ts';
 
 // Says in words why an edge out of a stage was taken or not, by the rules of `chooseEdge`.
 
-export function whyTaken(way: Way, { edges, isChosen }: Ways, ending: StageOutput): string {
+function whyTaken(way: Way, { edges, isChosen }: Ways, ending: StageOutput): string {
   const preference = whyPreferred(way, ending);
   if (isChosen && hasChosen(ending)) return `it was chosen: ${JSON.stringify(ending.preferred_label ?? way.to)}`;
   if (isChosen) return 'nobody chose, and its condition holds';
@@ -42,7 +43,7 @@ interface NotTaken {
   readonly ending: StageOutput;
 }
 
-export function whyNot(way: Way, { isOpen, taken, ways, ending }: NotTaken): string {
+function whyNot(way: Way, { isOpen, taken, ways, ending }: NotTaken): string {
   if (ways.isChosen && hasChosen(ending)) return isOpen ? 'another was chosen' : 'its condition does not hold';
   if (!isOpen) return 'its condition does not hold';
   if (!hasChosen(ending) && isAnswer(ways, way)) return 'nobody gave that answer';
@@ -56,7 +57,7 @@ export function whyNot(way: Way, { isOpen, taken, ways, ending }: NotTaken): str
   return `the way to ${taken.to} comes before it`;
 }
 
-export function jumpsUsedUp(jumpsMax: number): string {
+function jumpsUsedUp(jumpsMax: number): string {
   return `max_retry_jumps of ${jumpsMax} is used up`;
 }
 
@@ -92,7 +93,7 @@ interface ExitConfig {
 }
 
 /** @param end - how the exit ended, or why it did not come to check its gates */
-export function exitWays(end: ExitEnd | string, config: unknown): readonly ExplainedWay[] {
+function exitWays(end: ExitEnd | string, config: unknown): readonly ExplainedWay[] {
   const { gates = [], jumpsMax = 0 } = (config ?? {}) as ExitConfig;
   const targets = [...new Set(gates.flatMap(([, each]) => each))];
   if (typeof end === 'string') return [endLabel, ...targets.map(jumpLabel)].map((label) => ({ label, because: end }));

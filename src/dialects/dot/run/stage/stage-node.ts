@@ -9,7 +9,7 @@ import {
 } from '../../../../graph/contracts/node-contract.ts';
 import { spendSeconds } from '../../../../graph/contracts/spend-counted.ts';
 import { askingAs } from '../../../block-context.ts';
-import { isPlainObject } from '../../../../state/values/values.ts';
+import { isPlainObject } from '../../../../state/values/plain-object.ts';
 import { contextValue, edgeKey, isReserved, resumedKey, contextReader, keepLarge } from '../context/context-reader.ts';
 import { chooseEdge, edgeIndexOf, jumpLabel } from './choose-edge.ts';
 import type { Turn } from '../prompt/conversation.ts';
@@ -92,7 +92,7 @@ function retryTaken({ state }: NodeContext, { ways, outcomes }: StageParts, resu
 }
 
 async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageEnd> {
-  const { stage, retry, timeoutMs, withheld, ownOutcomes } = parts;
+  const { stage, retry, timeoutMs, limit, withheld, ownOutcomes } = parts;
   const value = (key: string): unknown => (key === 'current_node' ? stage.id : contextValue(ctx.state, key));
   const asker = parts.isCalled ? askingAs(parts.pipelineName, ctx) : ctx;
   const context = { ctx: asker, parts, attributes: stage.attributes, value, context: contextReader(ctx, value) };
@@ -104,7 +104,9 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
   const options = {
     retry: { ...retry, when: (failure: { readonly code: string }) => !isFinal(failure) },
     ...(handler.isIdempotent?.(stage) === true && { idempotent: true }),
+    ...(handler.isModelCall === true && { isModelCall: true }),
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(limit !== undefined && { limit }),
   };
   const readAnswer = (answer: unknown): StageOutcome => outcomeOfAnswer(answer, ownOutcomes);
   let modelRequest: ModelRequest | undefined;
@@ -225,7 +227,7 @@ function hasAnswered({ response, contextUpdates = {} }: StageEnd): boolean {
   return response !== undefined || Object.hasOwn(contextUpdates, 'last_response');
 }
 
-export function endingOf(result: StageOutcome): StageOutput {
+function endingOf(result: StageOutcome): StageOutput {
   const { status, preferredLabel, suggestedNextIds, notes, failureReason, response } = result;
   return {
     outcome: status,

@@ -259,7 +259,7 @@ export function branchGates({ scratch }: StateView): GateOutcomes {
 }
 
 /** What a stage that failed the run reported of its branches. */
-export function branchReportOf({ failures }: StateView, stage: string): BranchReport {
+function branchReportOf({ failures }: StateView, stage: string): BranchReport {
   return (failures[stage] as { readonly data?: BranchReport } | undefined)?.data ?? {};
 }
 
