@@ -29,6 +29,7 @@ import { residentMemory } from './rows/resident-memory.ts';
 import { resume } from './rows/resume.ts';
 import { storesBesideSqlite } from './rows/stores.ts';
 import { trace } from './rows/trace.ts';
+import { watched } from './rows/watched.ts';
 import { writeNodes } from './rows/write-nodes.ts';
 import { yaml } from './rows/yaml.ts';
 
@@ -44,6 +45,7 @@ export const groups: Readonly<Record<string, Group>> = {
   freshProcess,
   fork,
   trace,
+  watched,
   listCommand,
   engineAlone,
   manyRuns,

@@ -13,11 +13,11 @@ import { rolldown, type InputOptions, type OutputChunk, type OutputOptions } fro
 import {
   asciiOnly,
   builtinsByCall,
-  builtinsWhenUsed,
   importFromModules,
   noIndentation,
   noSourceLines,
   requireByCall,
+  requiredWhenUsed,
   shortLocals,
 } from './build/plugins.ts';
 import { compileFirstCalls } from './build/first-calls.ts';
@@ -45,6 +45,8 @@ const doors = Object.values(manifest.exports).flatMap((door) =>
 );
 /** What the executable loads when a command needs it. */
 const modulesOfCommands = ['cli/working', 'app/config/read-config'];
+/** What the bundles of commands take by `require` when it is used, in place of holding it once more. */
+const modulesWhenUsed = ['graph/expression/cel'];
 const importedByCommands = [...doors, ...modulesOfCommands];
 /** Programs of processes and threads that others start. */
 const programs = ['nodes/blocks/sql/sqlite-child', 'app/workflows/reader-thread', 'app/isolation/isolated-run'];
@@ -82,7 +84,7 @@ async function write(from: InputOptions, to: OutputOptions): Promise<readonly Ou
  * each file costs a third of a millisecond; and a class is the same one through each door.
  */
 function buildModules(): Promise<readonly OutputChunk[]> {
-  const entries = [...doors, ...modulesOfCommands, ...programs];
+  const entries = [...doors, ...modulesOfCommands, ...modulesWhenUsed, ...programs];
   return write(
     { input: Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])) },
     {
@@ -103,6 +105,7 @@ function buildModules(): Promise<readonly OutputChunk[]> {
             priority: 1,
           },
           { name: 'prompts', test: /node_modules\/@clack\// },
+          { name: 'cel', test: /node_modules\/@marcbachmann\//, priority: 5 },
         ],
       },
     },
@@ -114,12 +117,12 @@ async function buildCommandLine(): Promise<readonly OutputChunk[]> {
   const chunks = await write(
     {
       input: { cairn: 'src/cli/main.ts' },
-      plugins: [importFromModules(join(root, 'src'), importedByCommands)],
+      plugins: [importFromModules(join(root, 'src'), importedByCommands, modulesWhenUsed)],
     },
     {
       dir: join(next, 'bin'),
       format: 'cjs',
-      plugins: [builtinsWhenUsed, noIndentation, asciiOnly],
+      plugins: [requiredWhenUsed, noIndentation, asciiOnly],
       entryFileNames: '[name].cjs',
       chunkFileNames: '[name].cjs',
       codeSplitting: {
@@ -146,7 +149,13 @@ function finish(chunks: readonly OutputChunk[]): void {
   writeReference(documented, join(next, 'reference'));
   compileFirstCalls(next);
   for (const name of readdirSync(next, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.map')))
-    writeFileSync(join(next, name), keepLines(readFileSync(join(next, name), 'utf8')));
+    writeFileSync(
+      join(next, name),
+      keepLines(
+        readFileSync(join(next, name), 'utf8'),
+        readFileSync(join(next, name.slice(0, -'.map'.length)), 'utf8'),
+      ),
+    );
   writeFileSync(join(next, 'third-party-licenses.txt'), collectLicenses(chunks.flatMap(({ moduleIds }) => moduleIds)));
 }
 

@@ -9,9 +9,12 @@ import type { Mutant } from './mutants/mutant.ts';
 import { ScratchCopy } from './mutants/scratch-copy.ts';
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
-const mutants = Object.entries(rooms)
+const chosen = Object.entries(rooms)
   .flatMap(([room, list]) => list.map((mutant) => ({ ...mutant, name: `${room}: ${mutant.name}` })))
   .filter(({ name }) => name.includes(values.only));
+const mutants = chosen.filter(({ equivalent }) => equivalent === undefined);
+for (const { name, equivalent } of chosen)
+  if (equivalent !== undefined) process.stdout.write(`equal   ${name}: ${equivalent}\n`);
 
 /** What becomes of the tests when the change is made: the test that noticed it, or why it counts as unnoticed. */
 async function tryMutant(

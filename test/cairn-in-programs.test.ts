@@ -20,6 +20,7 @@ const elsewhere: Readonly<Record<string, () => unknown>> = {
   worker: () => library.createWorker,
   mcp: () => mcp.startMcpServer,
   serve: () => http.createHandler,
+  link: () => http.createAnswerLinks,
   doctor: () => cairn.history.examine(),
   export: () => cairn.history.export('nobody'),
   import: () => cairn.history.import(cairn.history.export('nobody')),
@@ -49,7 +50,7 @@ test('D24 each command has its function in the library', () => {
   );
   expect(names.length).toBeGreaterThan(35);
   const named = Object.entries<AnyOperation>(operations).map(([method, { command }]) => [
-    command?.replace('-', ''),
+    command?.replaceAll('-', ''),
     method,
   ]);
   const methods: Readonly<Record<string, string>> = { ...Object.fromEntries(named), schema: 'schema' };

@@ -2,7 +2,7 @@
 import { agentBlock } from '../src/agents/block/agent-block.ts';
 import { stageAgent } from '../src/agents/stage/stage-agent.ts';
 import { convertText, type WrittenDialect } from '../src/dialects/convert/convert-text.ts';
-import type { ConversionNote } from '../src/dialects/convert/outline/outline.ts';
+import type { ConversionNote } from '../src/dialects/convert/outline/notes.ts';
 import { readDot } from '../src/dialects/dot/index.ts';
 import { checkCalledDot } from '../src/dialects/dot/read-dot.ts';
 import type { TextWorkflow } from '../src/dialects/text-workflow.ts';
@@ -60,8 +60,7 @@ function toldShell(world: World, done: string[]): NodeType {
   };
 }
 
-export const dialectIn = (text: string): WrittenDialect =>
-  /^\s*(?:\/\/.*\n\s*)*digraph\b/.test(text) ? 'dot' : 'yaml';
+const dialectIn = (text: string): WrittenDialect => (/^\s*(?:\/\/.*\n\s*)*digraph\b/.test(text) ? 'dot' : 'yaml');
 
 /** Texts of other workflows, by path. */
 export type Files = Readonly<Record<string, string>>;

@@ -21,9 +21,15 @@ const tools = new Map(toolList.map((tool) => [tool.name, tool]));
 const doors = `
 answer_question     answer         answer       answer
 answer_questions    answers        -            answer
+audit_run           audit          audit        read
 bisect_run          bisect         bisect       read    model
 blame_value         blame          blame        read    model
 cancel_run          cancel         cancel       run     model
+change_dataset      changeDataset  dataset      fork
+change_limits       changeLimits   limits       admin
+change_runs         changeRuns   -            admin
+change_schedule     changeSchedule -            admin
+check_runs          checkRuns      check          read
 check_workflow      check          -            read
 clean_up            cleanup        cleanup      -
 convert_workflow    convert        convert      -       model
@@ -38,25 +44,33 @@ graph_runs          graph          graph        read    model
 hold_runs           hold           hold         -
 lint_workflow       lint           lint         -
 list_checkpoints    checkpoints    checkpoints      read
+list_datasets       datasets       -            read    model
+list_limits         limits         -            read    model
 list_questions      inbox          inbox        read    model
 list_runs           listRuns       ls           read    model
+list_schedules      schedules      -            read
 list_workers        workers        workers      read    model
 list_workflows      workflows      workflows    read
 plan_workflow       plan           plan         -
 post_mortem         postMortem     post-mortem  read    model
 preview_resume      preview        preview      read    model
 prune_runs          prune          prune        admin
+read_experiments    experiments    -            read    model
 read_identity       identity       identity     -
 read_log            log            log          read
 read_overviews      overviews      -            read
 read_state          state          state        read
+read_stats          stats          stats        read    model
 read_structure      structure      -            read
 release_runs        release        release      -
+remove_experiment   removeExperiment -          admin
 remove_run          removeRun      rm           admin
 resume_run          resume         resume       run
+run_experiment      experiment     experiment   fork
 schedule_runs       schedule       schedule     -
 send_signal         signal         signal       run     model
 show_checkpoint     show           show         read
+signal_with_start   signalWithStart signal-with-start run model
 start_run           run            run          run
 tag_checkpoint      tag            tag          fork
 verify_runs         verify         verify       admin
@@ -119,6 +133,7 @@ const standsFor: Readonly<Record<string, readonly object[] | string>> = {
   answer_question: [{ run: 'ask', value: 'yes', by: 'person' }],
   answer_questions: [{ run: 'ask', answers: { q: 'yes' } }],
   send_signal: [{ run: 'ask', name: 'go', value: true }],
+  signal_with_start: [{ workflow: 'ask', runId: 'ask', name: 'go', value: true }],
   resume_run: [
     { run: 'ask', budget: { usd: 8 } },
     { run: 'doubt', retry: true },
@@ -129,6 +144,7 @@ const standsFor: Readonly<Record<string, readonly object[] | string>> = {
   ],
   start_run: 'nothing is asked before a run begins',
   cancel_run: 'it ends the run, and answers nothing',
+  change_runs: 'who administers the store may end, resume and remove its runs',
   tag_checkpoint: 'it names a checkpoint',
   clean_up: 'who administers the store may remove what it holds',
   prune_runs: 'who administers the store may remove what it holds',
@@ -136,6 +152,11 @@ const standsFor: Readonly<Record<string, readonly object[] | string>> = {
   hold_runs: 'it keeps a run from going on',
   release_runs: 'it lets a run go on to its questions',
   read_identity: 'it is of the store',
+  change_limits: 'it says how many may begin',
+  change_schedule: 'it says when runs start, and starts one',
+  change_dataset: 'it names runs',
+  run_experiment: 'its forks cannot act, so what they get stands for nobody',
+  remove_experiment: 'who administers the store may remove what it holds',
   schedule_runs: 'it starts runs',
 };
 
@@ -202,7 +223,7 @@ test.each(Object.keys(asDone))(
         count += 1;
       }
     }
-    expect(count).toBe({ perform: 7, HTTP: 5, MCP: 3 }[door]);
+    expect(count).toBe({ perform: 8, HTTP: 6, MCP: 4 }[door]);
     expect(await perform(operations.inspect, app, { run: 'ask' })).toMatchObject({ status: 'paused' });
   },
 );

@@ -8,7 +8,7 @@ import { publicNames } from '../scripts/structure/public-names.ts';
 const root = join(import.meta.dirname, '..');
 const doors = publicNames(root);
 /** Doors that an optional package needs may be one each beside the others. */
-const peers = ['./ai-sdk', './mcp', './stores/postgres', './stores/redis'];
+const peers = ['./ai-sdk', './langgraph', './mcp', './stores/postgres', './stores/redis'];
 /** The same helper at the doors of two packages, of which a user installs one. */
 const repeated = ['passwordFrom'];
 

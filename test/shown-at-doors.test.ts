@@ -30,10 +30,13 @@ test('C2.1 no door does an operation but by `perform`, and none asks the engine 
   expect(texts.flatMap(([, text]) => text.match(/\bperform\(/gu) ?? []).length).toBeGreaterThan(30);
   expect(texts.flatMap(([file, text]) => waysAround(file, text))).toEqual([
     // What a store says of itself, and nothing of a run.
+    'cli/commands/identity.ts: context.store',
     'cli/commands/run.ts: app.store',
-    'cli/commands/store.ts: context.store',
     // The worker's own, which takes runs up and shows none.
     'cli/commands/worker.ts: app.store',
+    // The thread that renews leases, and probes, which ask only whether the store answers.
+    'mcp/serve/start-mcp-server.ts: app.engine',
+    'mcp/serve/start-mcp-server.ts: app.store',
   ]);
 });
 

@@ -12,7 +12,10 @@ import * as dot from '../src/dot.ts';
 import { compileGraph as compile } from '../src/graph/compile/compile-graph.ts';
 import { refuseUnknownKeys } from '../src/graph/known-keys.ts';
 import * as hosts from '../src/hosts/index.ts';
+import * as langgraph from '../src/langgraph/index.ts';
+import * as telemetry from '../src/otel/index.ts';
 import * as http from '../src/http/index.ts';
+import * as limits from '../src/limits.ts';
 import * as main from '../src/index.ts';
 import * as mcp from '../src/mcp/index.ts';
 import * as models from '../src/models/index.ts';
@@ -20,6 +23,7 @@ import * as nodes from '../src/nodes/index.ts';
 import * as store from '../src/store.ts';
 import * as postgres from '../src/stores/postgres/index.ts';
 import * as redis from '../src/stores/redis/index.ts';
+import * as experiments from '../src/experiments/index.ts';
 import * as boxes from '../src/sandboxes/index.ts';
 import * as sqlite from '../src/stores/sqlite/index.ts';
 import * as testing from '../src/testing/index.ts';
@@ -208,6 +212,10 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       readPipeline: noOptions,
     },
   },
+  'cairn-workflows/limits': {
+    door: limits,
+    of: { defineLimit: [() => limits.defineLimit('odd', { concurrency: 1, ...odd })] },
+  },
   'cairn-workflows/checkpoint': {
     door: checkpoint,
     of: {
@@ -258,6 +266,25 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       wakeByRestate: [() => hosts.wakeByRestate({ ingress: 'http://localhost', ...odd })],
     },
   },
+  'cairn-workflows/langgraph': {
+    door: langgraph,
+    of: { saverOver: [() => langgraph.saverOver(main.createMemoryStore(), odd)] },
+  },
+  'cairn-workflows/experiments': {
+    door: experiments,
+    of: {
+      experiment: [
+        () => experiments.experiment(simple().compile(), { name: 'x', dataset: {}, arms: { a: {} }, ...odd }),
+        () => experiments.experiment(simple().compile(), { name: 'x', dataset: {}, arms: { a: { ...odd } } }),
+        () => experiments.experiment(simple().compile(), { name: 'x', dataset: { ...odd }, arms: { a: {} } }),
+      ],
+      exact: noOptions,
+      judge: [() => experiments.judge({ model: 'm', rubric: 'r', ...odd })],
+      review: [() => experiments.review({ prompt: 'p', ...odd })],
+      tableText: noOptions,
+    },
+  },
+  'cairn-workflows/otel': { door: telemetry, of: { otel: [() => telemetry.otel({ ...odd })] } },
   'cairn-workflows/sandboxes': {
     door: boxes,
     of: {
@@ -273,6 +300,17 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     door: http,
     of: {
       bearerTokens: noOptions,
+      createAnswerLinks: [
+        () => http.createAnswerLinks({ secret: 'x'.repeat(32), url: 'http://localhost', ...odd }),
+        () =>
+          http.createAnswerLinks({ secret: 'x'.repeat(32), url: 'http://localhost' }).linkFor(
+            { waitId: 'w', runId: 'r', graphId: 'g', kind: 'question', node: [], name: 'q' },
+            {
+              by: 'ann',
+              ...odd,
+            },
+          ),
+      ],
       createClient: [() => http.createClient('http://localhost', 'token', odd)],
       createHandler: [
         () => http.createHandler({ graphs: {}, authorize: () => undefined, ...odd } as never),
@@ -283,6 +321,8 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
             chat: { node: 'one', ...odd },
           }),
       ],
+      createMetrics: noOptions,
+      verifyWebhook: [() => http.verifyWebhook(new Headers(), '', '', odd)],
       toNodeHandler: noOptions,
     },
   },
@@ -307,6 +347,8 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
         () => testing.crashEverywhere({ graph: () => simple().toGraph(), input: {}, ...odd }, { open: () => ({ store: main.createMemoryStore() }) }), // prettier-ignore
         () => testing.crashEverywhere({ graph: () => simple().toGraph(), input: {} }, { open: () => ({ store: main.createMemoryStore() }), ...odd }), // prettier-ignore
       ],
+      replay: [() => testing.replay().with(simple().compile(), odd)],
+      replayMatchers: noOptions,
       crashProcesses: [() => testing.crashProcesses({ script: '/nowhere.ts', folder: '/nowhere', ...odd })],
       runCrashScript: [() => testing.runCrashScript({ graph: () => simple().toGraph(), input: {}, openStore: () => main.createMemoryStore(), ...odd })], // prettier-ignore
       createFakeContext: [() => testing.createFakeContext(odd)],

@@ -103,13 +103,14 @@ describe('node builders', () => {
 });
 
 describe('calls', () => {
-  test('G9 of compile, of an engine’s limits, and a limit that is no number', () => {
+  test('G9 of compile, of an engine’s bounds, and a bound that is no number', () => {
     const refused = (path: string) =>
       expect.objectContaining({ code: 'CONFIG_INVALID', data: expect.objectContaining({ path }) as unknown });
     expect(() => simple().compile(odd)).toThrow(refused('maxSteps'));
-    expect(() => simple().compile({ limits: odd }).engine).toThrow(refused('limits.maxSteps'));
-    expect(() => simple().compile({ limits: { steps: 'many' as never } }).engine).toThrow(refused('limits.steps'));
-    expect(() => simple().compile({ limits: { steps: Number.NaN } }).engine).toThrow(refused('limits.steps'));
+    expect(() => simple().compile({ bounds: odd }).engine).toThrow(refused('bounds.maxSteps'));
+    expect(() => simple().compile({ bounds: { steps: 'many' as never } }).engine).toThrow(refused('bounds.steps'));
+    // What they were called before.
+    expect(() => simple().compile({ limits: { steps: Number.NaN } }).engine).toThrow(refused('bounds.steps'));
   });
 
   test('G9 of every call to a compiled graph, before it does anything', async () => {

@@ -53,7 +53,7 @@ export interface Journal {
 }
 
 /** A block type with an effect, which the journal records. */
-export function effectType(journal: Journal): NodeType {
+function effectType(journal: Journal): NodeType {
   return {
     name: 'Effect',
     description: 'Does something that counts.',

@@ -14,7 +14,7 @@ const engine = createDefaultEngine({
   store: notingRefusals(openSqliteStore({ path })),
   wakes: false,
   leaseMs,
-  ...(cancelGraceMs !== undefined && { limits: { cancelGraceMs } }),
+  ...(cancelGraceMs !== undefined && { bounds: { cancelGraceMs } }),
 });
 const host = restateHost({
   graphs: [orderOf(ledger, engine, timeoutMs, effectMs)],

@@ -1,6 +1,6 @@
 /** What the models of the example pipelines answer, by what they are asked: the first draft is refused, the second one passes. */
 import { createScriptedModels, type ScriptedModels } from '../../src/models/scripted.ts';
-import { textOf } from '../../src/graph/contracts/contracts.ts';
+import { textOf } from '../../src/graph/contracts/model-messages.ts';
 
 function answerTo(prompt: string): string {
   if (prompt.includes('Write the '))

@@ -58,62 +58,67 @@ function composeReport(kept: readonly Finding[]): string {
 
 const nothing: Review = { findings: [] };
 
-export const repoReview = new AgentGraph({ input }, { id: 'repo-review', checkpointPolicy: 'every_node' })
-  .addNode(
-    'review',
-    agent({
-      model: 'reviewer',
-      instructions,
-      prompt: 'Review this repository.',
-      files: localFiles({
-        root: ({ state }) => state.input.repo,
-        isReadOnly: true,
-      }),
-      tools: {
-        shell: shellTool({
-          cwd: ({ state }) => state.input.repo,
-          refuses,
-          // What is not refused changes nothing.
-          effect: 'read',
+/** The review, by another model or with other instructions. */
+export function reviewing({ model = 'reviewer', words = instructions } = {}) {
+  return new AgentGraph({ input }, { id: 'repo-review', checkpointPolicy: 'every_node' })
+    .addNode(
+      'review',
+      agent({
+        model,
+        instructions: words,
+        prompt: 'Review this repository.',
+        files: localFiles({
+          root: ({ state }) => state.input.repo,
+          isReadOnly: true,
         }),
-      },
-      output: review,
-    }),
-  )
-  .addNode(
-    'keep',
-    (ctx) =>
-      ctx.ask({
-        prompt: `${listFindings(ctx.state.outputs.review ?? nothing)}\nWhich to keep? all, none, or numbers such as 1,3`,
-        choices: ['all', 'none'],
-        matching: 'open',
-        schema: {
-          type: 'string',
-          pattern: '^(all|none|[0-9]+( *, *[0-9]+)*)$',
+        tools: {
+          shell: shellTool({
+            cwd: ({ state }) => state.input.repo,
+            refuses,
+            // What is not refused changes nothing.
+            effect: 'read',
+          }),
         },
+        output: review,
       }),
-    { effectClass: 'human' },
-  )
-  .addNode('report', ({ state }) =>
-    composeReport(keepFindings(state.outputs.review ?? nothing, state.outputs.keep ?? 'none')),
-  )
-  .addNode(
-    'write',
-    fileNode({
-      action: 'write',
-      path: ({ state }) => state.input.out,
-      content: ({ state }) => state.outputs.report ?? '',
-    }),
-    { outputAs: 'report' },
-  )
-  .addEdge(START, 'review')
-  .addConditionalEdge(
-    'review',
-    ({ state }) => ((state.outputs.review ?? nothing).findings.length > 0 ? 'keep' : 'report'),
-    ['keep', 'report'],
-  )
-  .addEdge('keep', 'report')
-  .addEdge('report', 'write')
-  .addEdge('write', END);
+    )
+    .addNode(
+      'keep',
+      (ctx) =>
+        ctx.ask({
+          prompt: `${listFindings(ctx.state.outputs.review ?? nothing)}\nWhich to keep? all, none, or numbers such as 1,3`,
+          choices: ['all', 'none'],
+          matching: 'open',
+          schema: {
+            type: 'string',
+            pattern: '^(all|none|[0-9]+( *, *[0-9]+)*)$',
+          },
+        }),
+      { effectClass: 'human' },
+    )
+    .addNode('report', ({ state }) =>
+      composeReport(keepFindings(state.outputs.review ?? nothing, state.outputs.keep ?? 'none')),
+    )
+    .addNode(
+      'write',
+      fileNode({
+        action: 'write',
+        path: ({ state }) => state.input.out,
+        content: ({ state }) => state.outputs.report ?? '',
+      }),
+      { outputAs: 'report' },
+    )
+    .addEdge(START, 'review')
+    .addConditionalEdge(
+      'review',
+      ({ state }) => ((state.outputs.review ?? nothing).findings.length > 0 ? 'keep' : 'report'),
+      ['keep', 'report'],
+    )
+    .addEdge('keep', 'report')
+    .addEdge('report', 'write')
+    .addEdge('write', END);
+}
+
+export const repoReview = reviewing();
 
 export const graph = repoReview.compile();

@@ -37,8 +37,8 @@ function encode(numbers: readonly number[]): string {
   return numbers.map(encodeOne).join('');
 }
 
-/** A column in a line of the bundle, and the file, line and column that the code there comes from. */
-type Place = readonly [column: number, source: number, line: number, sourceColumn: number];
+/** A column in a line of the bundle, and the file and line that the code there comes from; the column there is told as 0. */
+type Place = readonly [column: number, source: number, line: number, sourceColumn: 0];
 
 /** What a segment holds: each number less that of the segment before. */
 const differences = (place: Place, before: Place): readonly number[] =>
@@ -46,39 +46,52 @@ const differences = (place: Place, before: Place): readonly number[] =>
 
 /**
  * Keeps of each line of a bundle the places where another line of a source begins. Code of bundled packages counts as one stretch without
- * a source, of which only the beginning stays: stack traces name the bundle there. @param json - a source map
+ * a source, of which only the beginning stays: stack traces name the bundle there. The first place of a line holds from its beginning, and
+ * lines without a word, such as `});`, need none: nothing throws there.
+ *
+ * @param json - a source map
+ * @param code - the bundle
  */
-export function keepLines(json: string): string {
+export function keepLines(json: string, code: string): string {
   const map = JSON.parse(json) as { readonly mappings: string; readonly sources: readonly string[] };
+  const lines = code.split('\n');
+  const parts = map.mappings.split(';');
+  const hasWords = (row: number): boolean => /\w/.test(lines[row] ?? '');
+  /** Whether the next line with a word has a place of its own, or is a comment. */
+  const isPlacedBelow = (row: number): boolean => {
+    let next = row + 1;
+    while (next < lines.length && !hasWords(next)) next += 1;
+    return (parts[next] ?? '') !== '' || (lines[next] ?? '//').startsWith('//');
+  };
   let isPackaged = false;
-  let [source, line, sourceColumn] = [0, 0, 0];
+  let [source, line] = [0, 0];
   let written: Place = [0, 0, 0, 0];
-  const mappings = map.mappings.split(';').map((segments) => {
+  const mappings = parts.map((segments, row) => {
+    const isNeeded = hasWords(row) || !isPlacedBelow(row);
     let column = 0;
     let last: string | undefined;
-    written = [0, written[1], written[2], written[3]];
+    written = [0, written[1], written[2], 0];
     const kept: string[] = [];
     for (const segment of segments === '' ? [] : segments.split(',')) {
       const [columns = 0, ...rest] = decode(segment);
       column += columns;
       if (rest.length === 0) continue;
-      const [sources = 0, lines = 0, sourceColumns = 0] = rest;
+      const [sources = 0, lines = 0] = rest;
       source += sources;
       line += lines;
-      sourceColumn += sourceColumns;
       const wasPackaged = isPackaged;
       isPackaged = map.sources[source]!.includes('/node_modules/');
       if (isPackaged) {
         last = undefined;
         if (wasPackaged) continue;
         kept.push(encode([column - written[0]]));
-        written = [column, written[1], written[2], written[3]];
+        written = [column, written[1], written[2], 0];
         continue;
       }
       const own = `${source}:${line}`;
-      if (own === last) continue;
+      if (own === last || !isNeeded) continue;
       last = own;
-      const place: Place = [column, source, line, sourceColumn];
+      const place: Place = [kept.length === 0 ? 0 : column, source, line, 0];
       kept.push(encode(differences(place, written)));
       written = place;
     }

@@ -1,5 +1,5 @@
 /** What the build changes in the code it bundles. Lines stay where they are, so source maps stay true. */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Plugin } from 'rolldown';
 import { minifySync } from 'rolldown/utils';
 
@@ -42,22 +42,22 @@ export const requireByCall: Plugin = {
 };
 
 /**
- * Takes Node's modules where they are used, in a bundle of commands that only read: most need no `node:crypto`, which brings the streams.
+ * Takes Node's modules, and modules of dist/ that are built beside the bundle, where they are used, in a bundle of commands that only read:
+ * most need no `node:crypto`, which brings the streams, and no expressions.
  */
-export const builtinsWhenUsed: Plugin = {
-  name: 'builtins-when-used',
+export const requiredWhenUsed: Plugin = {
+  name: 'required-when-used',
   renderChunk(code, { fileName }) {
-    const taken: [string, string][] = [];
+    const taken: [string, string, string][] = [];
     const without = code.replaceAll(
-      /^let (\w+) = require\("(node:[\w/]+)"\);$/gm,
+      /^let (\w+) = require\("((?:node:|\.\.\/)[\w/.]+)"\);$/gm,
       (_, name: string, module: string) => {
-        taken.push([name, module]);
+        taken.push([name, module, module.startsWith('node:') ? 'process.getBuiltinModule' : 'require']);
         return '';
       },
     );
     const used = taken.reduce(
-      (text, [name, module]) =>
-        text.replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `(process.getBuiltinModule("${module}")).`),
+      (text, [name, module, load]) => text.replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `(${load}("${module}")).`),
       without,
     );
     const left = taken.find(([name]) => new RegExp(`\\b${name}\\b`).test(used));
@@ -110,7 +110,7 @@ export const shortLocals: Plugin = {
     filter: { id: /\/node_modules\/.*\.[cm]?js$/ },
     handler(source, id) {
       const { code, map, errors } = minifySync(id, source, {
-        compress: false,
+        compress: true,
         mangle: { keepNames: { function: false, class: true } },
         codegen: { removeWhitespace: false },
         sourcemap: true,
@@ -121,14 +121,18 @@ export const shortLocals: Plugin = {
   },
 };
 
-/** Lets a bundle import modules of dist/ that are built beside it, in place of bundling them once more. */
-export function importFromModules(source: string, modules: readonly string[]): Plugin {
+/**
+ * Lets a bundle take modules of dist/ that are built beside it, in place of bundling them once more: some by a dynamic import, others
+ * wherever they are imported.
+ */
+export function importFromModules(source: string, modules: readonly string[], everywhere: readonly string[]): Plugin {
   return {
     name: 'import-from-modules',
     async resolveId(id, importer, options) {
-      if (options.kind !== 'dynamic-import') return null;
+      const known = options.kind === 'dynamic-import' ? [...modules, ...everywhere] : everywhere;
+      if (!known.some((name) => `${name}.ts`.endsWith(basename(id)))) return null;
       const target = await this.resolve(id, importer, { ...options, skipSelf: true });
-      const module = modules.find((name) => target?.id === join(source, `${name}.ts`));
+      const module = known.find((name) => target?.id === join(source, `${name}.ts`));
       return module === undefined ? null : { id: `../${module}.js`, external: true };
     },
   };

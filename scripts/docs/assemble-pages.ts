@@ -40,7 +40,7 @@ function linkInSite({ root, filesUrl }: Project, path: string, target: string): 
 }
 
 /** The text of a page with its links as the site has them. */
-export function pageInSite(project: Project, path: string): string {
+function pageInSite(project: Project, path: string): string {
   const text = readFileSync(join(project.root, path), 'utf8');
   const byLine = Map.groupBy(linksOf(text), ({ line }) => line);
   return text

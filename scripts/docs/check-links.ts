@@ -7,7 +7,7 @@ import { fileOfLink, filesUrl, headingsOf, linksOf } from './markdown.ts';
 const folders = ['docs', 'examples', 'site'];
 
 /** Every page of a project, by path from its root. */
-export function listPages(root: string): readonly string[] {
+function listPages(root: string): readonly string[] {
   const below = folders
     .filter((folder) => existsSync(join(root, folder)))
     .flatMap((folder) =>

@@ -3,6 +3,20 @@ import type { Mutant } from './mutant.ts';
 
 export const childMutants: readonly Mutant[] = [
   {
+    name: 'a child run stays in memory when its parent has its result',
+    file: 'src/engine/calls/child.ts',
+    old: '    activation.children?.delete(live.key);\n',
+    new: '',
+    tests: ['test/memory/items.test.ts', 'src/engine/calls/child-saves.test.ts'],
+  },
+  {
+    name: 'child runs are looked through for each one that begins',
+    file: 'src/engine/visit-records/call-keys.ts',
+    old: 'activation.savedChildren ??= Object',
+    new: 'activation.savedChildren = Object',
+    tests: ['src/engine/calls/child-saves.test.ts'],
+  },
+  {
     name: 'a cancelled child run ends over an effect in doubt',
     file: 'src/engine/settle/settle.ts',
     old: 'if (askAfterCrash(core, activation)) return;',
@@ -39,7 +53,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'a child run in doubt is taken for one that asks',
-    file: 'src/engine/waits/wait.ts',
+    file: 'src/engine/waits/leave-at-wait.ts',
     old: 'if (nodePath.every((part, index) => path[index] === part)) return true;',
     new: '',
     tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
@@ -53,7 +67,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'a run pauses while a child run is being begun beside one that waits',
-    file: 'src/engine/waits/wait.ts',
+    file: 'src/engine/waits/leave-at-wait.ts',
     old: "  if (activation.phase === 'running') core.agenda.setBusy(activation, true);\n",
     new: '',
     tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
@@ -75,8 +89,8 @@ export const childMutants: readonly Mutant[] = [
   {
     name: 'a save retires a child run that is still under way',
     file: 'src/engine/calls/context.ts',
-    old: 'filter(({ isTaken }) => !isTaken)',
-    new: 'filter(({ isTaken }) => isTaken)',
+    old: 'const pendingKeys = [...(activation.children?.keys() ?? [])];',
+    new: 'const pendingKeys: string[] = [];',
     tests: ['src/engine/calls/child-saves.test.ts'],
   },
   {
@@ -116,7 +130,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'a function that is told to stop waits for the step that it may not begin',
-    file: 'src/engine/effects/retry.ts',
+    file: 'src/engine/effects/step-attempt.ts',
     old: 'if (core.standing.isCancelling) activation.signal.throwIfAborted();',
     new: '',
     tests: ['src/engine/calls/stopped-delays.test.ts'],

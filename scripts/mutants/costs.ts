@@ -5,8 +5,8 @@ export const costMutants: readonly Mutant[] = [
   {
     name: 'an attempt of a node that is tried again costs nothing',
     file: 'src/engine/run-loop/attempt.ts',
-    old: '  bookAll(core, activation);\n  planRetry(',
-    new: '  planRetry(',
+    old: '  bookAll(core, activation);\n  const retryAt = planRetry(',
+    new: '  const retryAt = planRetry(',
     tests: ['src/engine/calls/spend.test.ts'],
   },
   {
@@ -39,7 +39,7 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'a raised budget is not kept',
-    file: 'src/engine/visit-records/account.ts',
+    file: 'src/engine/visit-records/budget.ts',
     old: "writer.set([...at, 'budget'], { ...budget, ...limits });",
     new: '',
     tests: ['src/engine/effects/budgets.test.ts'],

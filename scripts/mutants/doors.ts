@@ -3,6 +3,27 @@ import type { Mutant } from './mutant.ts';
 
 export const doorsMutants: readonly Mutant[] = [
   {
+    name: 'the key of a request stands for the same run whoever sends it',
+    file: 'src/http/idempotency.ts',
+    old: 'JSON.stringify([tenant, principal, key])',
+    new: 'JSON.stringify([key])',
+    tests: ['src/http/idempotency.test.ts'],
+  },
+  {
+    name: 'another signal under a key is dropped in silence',
+    file: 'src/engine/commands/signal.ts',
+    old: "if (reply.status !== 'taken') return;",
+    new: 'return;',
+    tests: ['src/http/idempotency.test.ts'],
+  },
+  {
+    name: 'who calls over HTTP is told commands of a shell',
+    file: 'src/http/hints.ts',
+    old: 'const said = isForShell.test(hint) ? ownHints[code] : hint;',
+    new: 'const said: string | undefined = hint;',
+    tests: ['src/http/idempotency.test.ts'],
+  },
+  {
     name: "an answer that a model gives is recorded as a person's",
     file: 'src/mcp/serve/start-mcp-server.ts',
     old: "actor: 'model',",
@@ -33,8 +54,8 @@ export const doorsMutants: readonly Mutant[] = [
   {
     name: 'of several answers those before one that came too late are given',
     file: 'src/engine/commands/answer.ts',
-    old: 'if (fitting.length > 1) await refuseTaken',
-    new: 'if (fitting.length > 99) await refuseTaken',
+    old: 'await refuseTaken(env, runId, fitting);',
+    new: '',
     tests: ['src/operations/workflows/workflow-operations.test.ts'],
   },
   {

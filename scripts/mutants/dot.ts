@@ -68,8 +68,8 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'an answer that an edited pipeline offers no more is taken',
     file: 'src/engine/waits/changed-waits.ts',
-    old: 'if (recorded.asked === undefined || recorded.asked === fingerprint) return { recorded };',
-    new: 'if (recorded.asked !== undefined || recorded.asked !== fingerprint) return { recorded };',
+    old: 'if (recorded.asked === undefined || recorded.asked === fingerprint || recorded.asked === older) return { recorded };',
+    new: 'if (recorded.asked !== undefined || fingerprint !== older) return { recorded };',
     tests: ['test/dot/bad-input.test.ts'],
   },
   {

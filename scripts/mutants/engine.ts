@@ -25,7 +25,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'the effect of a step begins after the lease ran out',
-    file: 'src/engine/effects/retry.ts',
+    file: 'src/engine/effects/step-attempt.ts',
     old: '!standing.isLeaseOver(env.clock) && ',
     new: '',
     tests: ['src/engine/run-loop/leases.test.ts'],
@@ -39,7 +39,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'the effect of a step begins however long ago it was announced',
-    file: 'src/engine/effects/retry.ts',
+    file: 'src/engine/effects/step-attempt.ts',
     old: ' && !isLate(core, announced)) return;',
     new: ' && announced !== undefined) return;',
     tests: ['src/engine/effects/begun-late.test.ts'],
@@ -47,7 +47,7 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a process that loses a run tells nobody how its effects ended',
     file: 'src/engine/live-run/own-effects.ts',
-    old: "      if (!entry.isRunning) this.#tell(entry, entry.end ?? 'not begun', enterEffect(this.#inFlight, entry.key));",
+    old: "      if (!entry.isRunning) this.#tell(entry, entry.end ?? 'not begun', enterEffect(this.#inFlight, entry.effect.key));",
     new: "      if (!entry.isRunning && this.#newest.size < 0) this.#tell(entry, entry.end ?? 'not begun', () => {});",
     tests: ['src/engine/effects/hand-over.test.ts'],
   },
@@ -89,8 +89,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a call whose answer was lost counts as one that cost nothing',
     file: 'src/engine/effects/judge-step.ts',
-    old: 'verdict.isAgain === true && effort.isForgettable',
-    new: 'verdict.isAgain === true && !effort.isForgettable',
+    old: 'verdict.isAgain === true && effort.isModelCall',
+    new: 'verdict.isAgain === true && !effort.isModelCall',
     tests: ['src/engine/effects/repeated.test.ts'],
   },
   {
@@ -110,8 +110,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'the lease is counted from after a slow admission',
     file: 'src/engine/engine.ts',
-    old: 'this.#runs.advance(run, claim as Claim, claimedAt, graph, { graph }, created, loaded),',
-    new: 'this.#runs.advance(run, claim as Claim, momentOf(this.#env.clock), graph, { graph }, created, loaded),',
+    old: 'this.#runs.advance(run, claim, claimedAt, graph, { graph }, created, loaded),',
+    new: 'this.#runs.advance(run, claim, momentOf(this.#env.clock), graph, { graph }, created, loaded),',
     tests: ['src/engine/run-loop/leases.test.ts'],
   },
   {
@@ -124,8 +124,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'the lease is counted from after a slow claim of a run that goes on',
     file: 'src/engine/commands/active-runs.ts',
-    old: '        return false;\n      }\n      active.runner = await this.#prepare({ run, claim, claimedAt, graph,',
-    new: '        return false;\n      }\n      active.runner = await this.#prepare({ run, claim, claimedAt: momentOf(this.#env.clock), graph,',
+    old: '        return false;\n      }\n      await this.#replaceRunner(active, { run, claim, claimedAt, graph,',
+    new: '        return false;\n      }\n      await this.#replaceRunner(active, { run, claim, claimedAt: momentOf(this.#env.clock), graph,',
     tests: ['src/engine/run-loop/leases.test.ts'],
   },
   {
@@ -214,9 +214,9 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'what follows an effect that timed out does not wait for its end',
-    file: 'src/engine/effects/retry.ts',
-    old: 'if (isEffect(effort)) return clock.setTimer(limits.cancelGraceMs, onOver);',
-    new: 'if (!isEffect(effort)) return clock.setTimer(limits.cancelGraceMs, onOver);',
+    file: 'src/engine/effects/deadline.ts',
+    old: 'if (isEffect(effort)) return clock.setTimer(bounds.cancelGraceMs, onOver);',
+    new: 'if (!isEffect(effort)) return clock.setTimer(bounds.cancelGraceMs, onOver);',
     tests: ['src/engine/effects/timeouts.test.ts'],
   },
   {
@@ -236,15 +236,15 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a fork under changed code reuses pure outcomes',
     file: 'src/engine/commands/open-state.ts',
-    old: 'const isOtherCode = hasOtherCode(draft.root, graph);',
-    new: "const isOtherCode = hasOtherCode(draft.root, graph) && graph.id === '';",
+    old: 'const recoded = await recodedNodes(env, run, draft.root, graph);',
+    new: 'const recoded = [] as readonly string[];',
     tests: ['src/engine/forks/changed-code.test.ts'],
   },
   {
     name: 'a fork under changed code forgets that after a crash',
     file: 'src/engine/commands/open-state.ts',
-    old: "draft.set(['rerunPure'], true);",
-    new: 'draft.root.rerunPure = true;',
+    old: "draft.set(['rerunPure'], rerunsOf(draft.root.rerunPure, recoded));",
+    new: 'draft.root.rerunPure = rerunsOf(draft.root.rerunPure, recoded);',
     tests: ['src/engine/forks/changed-code.test.ts'],
   },
   {
@@ -418,8 +418,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'who gave an answer is not recorded',
     file: 'src/engine/run-loop/message-intake.ts',
-    old: "const by = body.by ?? 'person';",
-    new: "const by = 'person';",
+    old: 'const who = { ...actorIn(body), by };',
+    new: "const who = { ...actorIn(body), by: 'person' };",
     tests: ['src/engine/waits/messages.test.ts'],
   },
   {
@@ -445,21 +445,21 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'only the monotonic clock ends a lease',
-    file: 'src/engine/live-run/draft.ts',
+    file: 'src/engine/live-run/standing.ts',
     old: 'Math.max(clock.monotonic() - monotonicMs, clock.now() - wallMs)',
     new: 'Math.max(clock.monotonic() - monotonicMs, 0 * wallMs)',
     tests: ['src/engine/run-loop/clocks.test.ts'],
   },
   {
     name: 'all stores send the same idempotency keys',
-    file: 'src/history/stored/stored-meta.ts',
+    file: 'src/history/stored/key-seed.ts',
     old: "hashParts(['key seed', await store.readIdentity(), tenant, runId, birth])",
     new: "hashParts(['key seed', (await store.readIdentity()).slice(0, 0), tenant, runId, birth])",
     tests: ['src/history/stored/key-seed.test.ts'],
   },
   {
     name: 'a run under the id of one that was removed sends its keys again',
-    file: 'src/history/stored/stored-meta.ts',
+    file: 'src/history/stored/key-seed.ts',
     old: 'await store.readIdentity(), tenant, runId, birth])',
     new: 'await store.readIdentity(), tenant, runId, birth.slice(0, 0)])',
     tests: ['src/history/stored/key-seed.test.ts'],
@@ -516,8 +516,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'an answer is taken for another question of the same place',
     file: 'src/engine/waits/changed-waits.ts',
-    old: 'if (recorded.asked === undefined || recorded.asked === fingerprint) return { recorded };',
-    new: 'if (recorded.asked !== undefined || recorded.asked !== fingerprint) return { recorded };',
+    old: 'if (recorded.asked === undefined || recorded.asked === fingerprint || recorded.asked === older) return { recorded };',
+    new: 'if (recorded.asked !== undefined || fingerprint !== older) return { recorded };',
     tests: ['src/engine/waits/changed-waits.test.ts'],
   },
   {
@@ -529,9 +529,9 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'a signal that is sent again is refused as if it were another',
-    file: 'src/engine/commands/answer.ts',
-    old: "if (await store.hasMessage({ tenant, runId }, { kind: 'signal', name: id })) return;",
-    new: '',
+    file: 'src/engine/commands/signal.ts',
+    old: 'if (!(await store.hasMessage(message, message))) throw refusal;',
+    new: 'throw refusal;',
     tests: ['src/engine/calls/receive.test.ts'],
   },
   {

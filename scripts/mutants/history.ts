@@ -109,7 +109,7 @@ export const historyMutants: readonly Mutant[] = [
   },
   {
     name: 'snapshots come ten times as seldom',
-    file: 'src/history/load/lineage.ts',
+    file: 'src/history/load/snapshot-policy.ts',
     old: 'const dueFactor = 3;',
     new: 'const dueFactor = 30;',
     tests: ['src/history/load/snapshot-policy.test.ts'],
@@ -186,7 +186,7 @@ export const historyMutants: readonly Mutant[] = [
   },
   {
     name: 'of two runs that a text may mean the first is taken',
-    file: 'src/history/read/tag-checkpoint.ts',
+    file: 'src/history/read/references.ts',
     old: 'if (found !== undefined && other === undefined) return found;',
     new: 'if (found !== undefined || other !== undefined) return found;',
     tests: ['src/history/read/references.test.ts'],

@@ -32,7 +32,7 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'a function that is repeated tells its recorded events again',
-    file: 'src/engine/visit-records/list-record.ts',
+    file: 'src/engine/visit-records/recorded-events.ts',
     old: 'if (count > entered)',
     new: 'if (count > 0 * entered)',
     tests: ['src/engine/calls/emit.test.ts'],
@@ -46,7 +46,7 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'recorded events do not enter with the intent of the step that follows',
-    file: 'src/engine/effects/retry.ts',
+    file: 'src/engine/effects/step-attempt.ts',
     old: '  enterEvents(core, activation);\n',
     new: '',
     tests: ['src/engine/calls/emit.test.ts'],
@@ -60,14 +60,14 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'after a save events count from the first again',
-    file: 'src/engine/visit-records/list-record.ts',
+    file: 'src/engine/visit-records/recorded-events.ts',
     old: '  keepEvents(core, activation);\n',
     new: '',
     tests: ['src/engine/calls/emit.test.ts'],
   },
   {
     name: 'calls after a retirement have the keys of those that were retired',
-    file: 'src/engine/visit-records/finish-step.ts',
+    file: 'src/engine/visit-records/call-keys.ts',
     old: 'activation.ordinals?.get(name) ?? retiredCalls(activation, name);',
     new: 'activation.ordinals?.get(name) ?? 0;',
     tests: ['src/engine/calls/retire.test.ts'],

@@ -8,4 +8,6 @@ export interface Mutant {
   readonly new: string;
   /** The test files of which at least one must fail. */
   readonly tests: readonly string[];
+  /** Why no test can notice it: it is listed, and not tried. */
+  readonly equivalent?: string;
 }

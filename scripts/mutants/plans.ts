@@ -58,4 +58,25 @@ export const planMutants: readonly Mutant[] = [
     new: 'return result === undefined ? state.artifacts : state.artifacts;',
     tests: ['src/nodes/child-results.test.ts'],
   },
+  {
+    name: 'what makes a guided mission ask is counted over an extension alone',
+    file: 'src/plans/planned-node.ts',
+    old: 'return count > maxTasks || tasks.some',
+    new: 'return tasks.length > maxTasks || tasks.some',
+    tests: ['src/plans/bounds.test.ts'],
+  },
+  {
+    name: 'an anchor that comes before a task is not held to it',
+    file: 'src/plans/anchors.ts',
+    old: '    for (const later of before) mustFollow(later, id);\n',
+    new: '',
+    tests: ['src/plans/bounds.test.ts'],
+  },
+  {
+    name: 'extensions pass the bound of tasks',
+    file: 'src/plans/plan.ts',
+    old: 'const total = tasks.length + known.size;',
+    new: 'const total = tasks.length;',
+    tests: ['src/plans/bounds.test.ts'],
+  },
 ];

@@ -32,14 +32,14 @@ export const stateMutants: readonly Mutant[] = [
   },
   {
     name: 'minus zero is stored as zero',
-    file: 'src/state/values/values.ts',
+    file: 'src/state/values/encode.ts',
     old: 'return !Number.isFinite(value) || (value === 0 && 1 / value < 0);',
     new: 'return !Number.isFinite(value);',
     tests: ['src/state/values/codec.test.ts'],
   },
   {
     name: "a user's object that looks like a tag is read as one",
-    file: 'src/state/values/values.ts',
+    file: 'src/state/values/encode.ts',
     old: "const encoded = key === '$' && typeof value === 'string' ? tag('text', value) : tagValue(value);",
     new: 'const encoded = tagValue(value);',
     tests: ['src/state/values/codec.test.ts'],
@@ -89,8 +89,8 @@ export const stateMutants: readonly Mutant[] = [
   {
     name: 'a step whose input holds a secret is another step after a crash',
     file: 'src/engine/visit-records/node-record.ts',
-    old: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);",
-    new: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.secrets.intake).json);",
+    old: "return hashText(admitValue(input, [...path, key, 'input'], core.env.bounds, core.env.intake).json);",
+    new: "return hashText(admitValue(input, [...path, key, 'input'], core.env.bounds, core.secrets.intake).json);",
     tests: ['src/engine/calls/run-wide-masks.test.ts'],
   },
 ];

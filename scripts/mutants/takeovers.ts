@@ -33,7 +33,7 @@ export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'a step that is to be tried at once waits for its time, if that was said while it was judged',
     file: 'src/engine/calls/steps.ts',
-    old: '    const isOpen = effort.fields()?.intent !== undefined;',
+    old: '    const isOpen = effort.intent !== undefined;',
     new: `    const before = effort.fields();
     const isOpen = before?.intent !== undefined;
     if (isOpen) effort.fields = () => before;`,
@@ -56,14 +56,14 @@ export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'a fork reuses the failure of a pure node',
     file: 'src/engine/fork-replay/replay.ts',
-    old: 'return candidates.find(({ part }) => isSuccess(part)) ?? (isEffect(due) ? candidates[0] : undefined);',
-    new: 'return candidates.find(({ part }) => isSuccess(part)) ?? candidates[0];',
+    old: 'return success ?? (isEffect(due) ? candidates[0] : undefined);',
+    new: 'return success ?? candidates[0];',
     tests: ['src/engine/fork-replay/recorded-order.test.ts'],
   },
   {
     name: 'a fork takes a question that nobody answered in time for one that was answered',
     file: 'src/engine/fork-replay/replay.ts',
-    old: "if (ended === undefined || (ended.status === 'failed' && !isEffect(due))) return undefined;",
+    old: "if (ended === undefined || (ended.status === 'failed' && !isEffect(due) && !takesFailures)) return undefined;",
     new: 'if (ended === undefined) return undefined;',
     tests: ['src/engine/fork-replay/recorded-order.test.ts'],
   },
@@ -83,7 +83,7 @@ export const takeoverMutants: readonly Mutant[] = [
   },
   {
     name: 'an answer that a function of a fork took from the original cannot be another',
-    file: 'src/engine/commands/answer.ts',
+    file: 'src/engine/commands/answered.ts',
     old: "const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;",
     new: "const isAnswer = kind === 'step' && effect === 'human' && step === undefined;",
     tests: ['src/engine/forks/fork-answers.test.ts'],

@@ -1,8 +1,12 @@
-/** An agent that is changed under a run: what a resume refuses by name before anything is paid, what it goes on with, and what a fork does. */
+/**
+ * An agent that is changed under a run: how it goes on, what it refuses by name before anything is paid where it is told to, and what a
+ * fork does.
+ */
 import { generateText } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { agent, type AgentConfig } from '../../src/agents/agent.ts';
 import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
+import { readAgentState } from '../../src/agents/view/agent-state.ts';
 import { durable } from '../../src/ai-sdk/index.ts';
 import { NodeFailure, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import type { Engine, RunResult } from '../../src/engine/api.ts';
@@ -98,6 +102,24 @@ const refused: readonly (readonly [string, Change, RegExp])[] = [
   ['what it is sent of its history', () => ({ history: { messagesMax: 2 } }), /in call 2 .* how many of the messages/u],
 ];
 
+const refusing =
+  (change: Change): Change =>
+  (own) => ({ ...change(own), onChange: 'refuse' });
+
+/** What is told of each of these changes; the form of an answer is left out, since this model answers in none. */
+const told: Readonly<Record<string, readonly string[]>> = {
+  'its prompt': ['prompt (stays as it was)'],
+  'its instructions': ['instructions'],
+  'its mode': ['mode (stays as it was)'],
+  'a tool more': ['tool more added'],
+  'a tool less': ['tool look removed'],
+  'a tool under another name': ['tool look removed', 'tool looks added'],
+  'what a tool is said to do': ['tool look'],
+  'the arguments of a tool': ['tool look'],
+  'its model': ['model'],
+  'its settings': ['settings'],
+};
+
 const carriedOn: readonly (readonly [string, Change])[] = [
   ['nothing', () => ({})],
   ['the code of a tool', (own) => ({ tools: { look: own.look({ run: () => 'other' }) } })],
@@ -124,14 +146,50 @@ const carriedOn: readonly (readonly [string, Change])[] = [
   ['its budget', () => ({ budget: { tokens: 100_000 } })],
 ];
 
+/** What a run tells of changes of its agent. */
+async function changesTold(engine: Engine, runId: string): Promise<readonly unknown[]> {
+  const found: unknown[] = [];
+  for await (const { change } of engine.history.log(runId))
+    for (const { name, detail } of change) if (name === 'agent-changed') found.push(detail);
+  return found;
+}
+
 describe('A3 a resume of an agent of which is changed', () => {
+  test.each(refused.filter(([what]) => !/answer|history/u.test(what)))(
+    'A3 %s: it goes on from its record, buys what is due alone, and tells with which call what has changed',
+    async (what, change) => {
+      const own = new Standing();
+      await own.begin();
+      const bought = own.models.requests.length;
+      const engine = afterCrash(own.bench);
+      const done = await own.goOn(engine, 'r', own.graph(change));
+      expect([done.state.outputs, own.models.requests.length - bought]).toEqual([{ a: 'Done.' }, 1]);
+      expect([own.looks, own.sent]).toEqual([1, [{ to: 'bob' }]]);
+      const changes = told[what];
+      expect(await changesTold(engine, 'r')).toEqual(changes ? [{ type: 'agent-changed', call: 3, changes }] : []);
+    },
+  );
+
+  test('A3 the call that is due is made with the agent as it is now, behind what was said', async () => {
+    const own = new Standing();
+    await own.begin();
+    const change: Change = () => ({ instructions: 'Play.', prompt: 'Stop.', tools: { look: undefined as never } });
+    await own.goOn(afterCrash(own.bench), 'r', own.graph(change));
+    const { messages, tools } = own.models.requests.at(-1) ?? { messages: [] };
+    expect(messages.slice(0, 2).map(({ content }) => content)).toEqual(['Play.', 'Go.']);
+    expect(tools?.map(({ name }) => name)).toEqual(['send', 'ask']);
+    const state = await readAgentState(own.bench.engine.history, 'r', 'a');
+    expect(state?.messages.slice(0, 2).map(({ content }) => content)).toEqual(['Play.', 'Go.']);
+    expect(state?.prompt.blocks.instructions).toBe('Play.');
+  });
+
   test.each(refused)(
-    'A3 %s: AGENT_DIVERGED names what differs, nothing is bought or called',
+    'A3 %s, where changes are refused: AGENT_DIVERGED names what differs, nothing is bought or called',
     async (_, change, message) => {
       const own = new Standing();
       await own.begin();
       const bought = own.models.requests.length;
-      const failed = await own.goOn(afterCrash(own.bench), 'r', own.graph(change));
+      const failed = await own.goOn(afterCrash(own.bench), 'r', own.graph(refusing(change)));
       expect(failed.error?.cause).toMatchObject({ code: 'AGENT_DIVERGED', message: expect.stringMatching(message) });
       expect([own.models.requests.length - bought, own.looks, own.sent]).toEqual([0, 1, [{ to: 'bob' }]]);
       // With what it was, it goes on.
@@ -224,10 +282,10 @@ describe('A2 X3.8 a model call that may have been paid, and is not made again', 
 
 describe('A3 X4.19 a deploy under a fork', () => {
   test.each([
-    ['as it is', (own: Standing) => own.graph(() => ({}))],
-    ['with other instructions', (own: Standing) => own.graph(() => ({ instructions: 'Play.' }))],
+    ['as it is', (own: Standing) => own.graph(refusing(() => ({})))],
+    ['with other instructions', (own: Standing) => own.graph(refusing(() => ({ instructions: 'Play.' })))],
   ])(
-    'A3 X4.19 a fork %s is held to its own record: the next change diverges, and nothing is sent again',
+    'A3 X4.19 a fork %s is held to its own record: the next change diverges where changes are refused, and nothing is sent again',
     async (_, forked) => {
       const own = new Standing();
       const { seq } = await own.begin();
@@ -237,7 +295,7 @@ describe('A3 X4.19 a deploy under a fork', () => {
       engine.know(graph);
       expect((await resumeToRest(engine, runId, graph)).status).toBe('paused');
       const [bought, looks] = [own.models.requests.length, own.looks];
-      const deployed = own.graph(() => ({ tools: { look: own.look({ description: 'Other.' }) } }));
+      const deployed = own.graph(refusing(() => ({ tools: { look: own.look({ description: 'Other.' }) } })));
       const failed = await own.goOn(afterCrash(own.bench), runId, deployed);
       expect(failed.error?.cause).toMatchObject({ code: 'AGENT_DIVERGED' });
       expect([own.models.requests.length, own.looks, own.sent]).toEqual([bought, looks, [{ to: 'bob' }]]);
@@ -247,6 +305,19 @@ describe('A3 X4.19 a deploy under a fork', () => {
     },
   );
 
+  test('A3 X4.19 a fork goes on under each next change, and nothing is sent again', async () => {
+    const own = new Standing();
+    const { seq } = await own.begin();
+    const { engine } = own.bench;
+    const graph = own.graph(() => ({ instructions: 'Play.' }));
+    const { runId } = await engine.fork({ runId: 'r', seq }, { graph });
+    engine.know(graph);
+    expect((await resumeToRest(engine, runId, graph)).status).toBe('paused');
+    const deployed = own.graph(() => ({ tools: { look: own.look({ description: 'Other.' }) } }));
+    const done = await own.goOn(afterCrash(own.bench), runId, deployed);
+    expect([done.state.outputs, own.models.requests.length, own.sent]).toEqual([{ a: 'Done.' }, 3, [{ to: 'bob' }]]);
+  });
+
   test.each([
     ['that was made for the code as it was, and not run', (graph: Graph) => ({ graph })],
     ['in which a stopped chat goes on', () => ({ origin: 'chat' as const })],
@@ -255,11 +326,7 @@ describe('A3 X4.19 a deploy under a fork', () => {
     const { seq } = await own.begin();
     const { runId } = await own.bench.engine.fork({ runId: 'r', seq }, options(own.graph(() => ({}))));
     const bought = own.models.requests.length;
-    const failed = await own.goOn(
-      afterCrash(own.bench),
-      runId,
-      own.graph(() => ({ instructions: 'Play.' })),
-    );
+    const failed = await own.goOn(afterCrash(own.bench), runId, own.graph(refusing(() => ({ instructions: 'Play.' }))));
     expect(failed.error?.cause).toMatchObject({ code: 'AGENT_DIVERGED' });
     expect([own.models.requests.length - bought, own.sent]).toEqual([0, [{ to: 'bob' }]]);
   });

@@ -6,7 +6,7 @@ import { tool, ToolLoopAgent } from 'ai';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { durable } from '../../src/ai-sdk/index.ts';
-import type { ModelDelta } from '../../src/graph/contracts/contracts.ts';
+import type { ModelDelta } from '../../src/graph/contracts/model-messages.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { createAiSdkModels } from '../../src/models/index.ts';
 import type { ModelRequest } from '../../src/ports/model.ts';

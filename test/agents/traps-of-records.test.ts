@@ -150,7 +150,7 @@ test('time-outs count the clock: what is sent to another wait, or does not fit, 
     run: (_, ctx) =>
       ctx.ask({ prompt: '?', choices: ['yes', 'no'], deadlineAt: 1_700_000_000_000 + hour, defaultAnswer: 'no' }),
   });
-  const kit = agentKit([{ calls: [{ tool: 'late' }] }, 'Done.'], { tools: { late } }, { limits: { holdTimersMs: 0 } });
+  const kit = agentKit([{ calls: [{ tool: 'late' }] }, 'Done.'], { tools: { late } }, { bounds: { holdTimersMs: 0 } });
   const paused = await runToRest(kit.bench.engine, kit.graph, {}, 'r');
   const [wait] = paused.waits;
   const engine = elsewhere(kit);

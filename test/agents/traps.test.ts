@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { agent, type AgentConfig } from '../../src/agents/agent.ts';
 import { askPerson } from '../../src/agents/people/ask-person.ts';
 import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
-import { textOf, type ModelMessage } from '../../src/graph/contracts/contracts.ts';
+import { textOf, type ModelMessage } from '../../src/graph/contracts/model-messages.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';
@@ -261,12 +261,12 @@ describe('traps', () => {
     expect([resumed, looks]).toEqual([JSON.parse(JSON.stringify(through).replaceAll('"output":1', '"output":2')), 2]);
   });
 
-  test('a tool taken out or added under a paused agent, and another agent’s graph, are told before anything is paid', async () => {
+  test('a tool taken out or added under a paused agent that refuses changes, and another agent’s graph, are told before anything is paid', async () => {
     const script = byTurn({ calls: [{ tool: 'send' }] }, 'Done.');
     const one = agentKit(script, { tools: { send } });
     await runToRest(one.bench.engine, one.graph, {}, 'r');
     for (const tools of [{}, { send, gives: reads(() => 1) }]) {
-      const other = agentKit(script, { tools }).graph;
+      const other = agentKit(script, { tools, onChange: 'refuse' }).graph;
       const failed = await resumeToRest(afterCrash(one.bench), 'r', other);
       expect(failed).toMatchObject({ status: 'failed', error: { cause: { code: 'AGENT_DIVERGED' } } });
     }

@@ -11,7 +11,7 @@ import { answerCallsMax, readTurn } from '../../src/agents/modes/read-turn.ts';
 import { tool } from '../../src/agents/tools/tool-box.ts';
 import { readAgentState } from '../../src/agents/view/agent-state.ts';
 import { durable } from '../../src/ai-sdk/index.ts';
-import type { ModelResponse } from '../../src/graph/contracts/contracts.ts';
+import type { ModelResponse } from '../../src/graph/contracts/model-messages.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import type { NodeDraft } from '../../src/graph/node-draft.ts';
 import { createScriptedModels, type Script, type ScriptedAnswer } from '../../src/models/scripted.ts';

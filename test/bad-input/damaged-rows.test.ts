@@ -119,7 +119,7 @@ test.each([
 ])('C6 an answer that was changed in %s is taken by no run: its resume is STORE_CORRUPT', async (_, change) => {
   const waitId = await pause();
   await open().engine.answer('r', waitId, 'no');
-  tamper(`update messages set ${change} where run_id = 'r'`);
+  tamper(`update messages set ${change} where run_id = 'r' and kind = 'answer'`);
   const { engine, store, context } = open();
   const resumed = engine.resume('r').then((handle) => handle.result());
   await expect(resumed).rejects.toMatchObject({

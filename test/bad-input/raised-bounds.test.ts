@@ -13,7 +13,7 @@ import { tool } from '../../src/agents/tools/tool-box.ts';
 import { readAgentState } from '../../src/agents/view/agent-state.ts';
 import { readDot } from '../../src/dialects/dot/index.ts';
 import type { RunResult } from '../../src/engine/api.ts';
-import type { ModelCall } from '../../src/graph/contracts/contracts.ts';
+import type { ModelCall } from '../../src/graph/contracts/model-messages.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import type { NodeDraft } from '../../src/graph/node-draft.ts';
 import { createScriptedModels, type ScriptedAnswer, type ScriptedModels } from '../../src/models/scripted.ts';

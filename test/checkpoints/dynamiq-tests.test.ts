@@ -70,7 +70,7 @@ describe.each(['sqlite', 'file'])('over %s', (kind) => {
     const place = open(kind);
     await runs(place, 1);
     await place.history.remove('run-0');
-    await expect(place.history.show('run-0')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    await expect(place.history.show('run-0')).rejects.toMatchObject({ code: 'RUN_EXPIRED' });
   });
 
   test('P6 test_list_by_flow, test_get_latest: the newest come first, as many as are taken', async () => {

@@ -1,10 +1,11 @@
 /** What the command line says of a failed run: the line that threw, and what caused it. */
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { until } from '../support/awaited.ts';
-import { openFolder } from '../cli/cairn.ts';
+import { environment, main, openFolder } from '../cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -58,6 +59,25 @@ test('K1d H1 a failed run says on every surface which line of the user threw, an
   expect(shown).toMatch(/at charge \(pay\.ts:9:11\)[^]*caused by: no route to the bank/u);
 });
 
+test('K1d H1 with CAIRN_DEBUG=1 a failed run shows all frames that are on record, and else the first three', () => {
+  const folder = openFolder();
+  const deep = ['dial', 'one', 'two', 'three', 'four']
+    .map((name, at, all) => (at === 0 ? '' : `function ${name}() { ${all[at - 1]}(); }\n`))
+    .join('');
+  writeFileSync(
+    join(folder.path, 'pay.ts'),
+    source.replace('function charge() {', `${deep}function charge() {\n  four();`),
+  );
+  const framesWith = (debug: string): readonly string[] => {
+    const env = { ...environment(), CAIRN_DEBUG: debug };
+    const { stderr } = spawnSync('node', [main, 'run', 'pay.ts'], { cwd: folder.path, env, encoding: 'utf8' });
+    return stderr.split('\n').filter((line) => /^ {4}at /u.test(line));
+  };
+  expect(framesWith('')).toHaveLength(3);
+  expect(framesWith('1').length).toBeGreaterThan(5);
+  expect(framesWith('1')[4]).toMatch(/at four \(pay\.ts:\d+:\d+\)/u);
+}, 60_000);
+
 test('K1d H1 a worker names the node that failed, the error and the line', async () => {
   const folder = openFolder();
   const asks = "async (ctx) => { await ctx.ask({ prompt: 'Go on?' }); return charge(); }";
@@ -67,7 +87,22 @@ test('K1d H1 a worker names the node that failed, the error and the line', async
   const worker = folder.start('worker');
   let out = '';
   for (const stream of [worker.stdout, worker.stderr]) stream?.on('data', (data) => (out += String(data)));
-  await until('the worker tells of the failure', () => out.includes('failed '), 20);
+  await until('the worker tells of the failure', () => out.includes('"failed"'), 20);
   worker.kill('SIGTERM');
-  expect(out).toMatch(/failed +w1 +charge: card refused at charge \(.*pay\.ts:9:11\)/u);
+  const events = out.split('\n').filter((line) => line.includes('"failed"'));
+  expect(events.map((line) => JSON.parse(line) as object)).toEqual([
+    expect.objectContaining({
+      level: 50,
+      run: 'w1',
+      graph: 'pay',
+      node: 'charge',
+      msg: expect.stringMatching(/^charge: card refused at charge \(.*pay\.ts:9:11\)$/u) as string,
+      err: {
+        type: 'Error',
+        code: 'NODE_FAILED',
+        message: 'card refused',
+        stack: expect.stringMatching(/^Error: card refused\n {4}at charge/u) as string,
+      },
+    }),
+  ]);
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { functionNode } from '../../src/index.ts';
 import type { ChangePart } from '../../src/history/stored/change.ts';
 import { loadState } from '../../src/history/load/load.ts';
-import { encodeValue } from '../../src/state/values/codec.ts';
+import { encodeValue } from '../../src/state/values/encode.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { compileGraph } from '../../src/graph/compile/compile-graph.ts';

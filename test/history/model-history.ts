@@ -6,10 +6,10 @@ import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { writeSnapshotOf } from '../../src/history/load/fold-stored.ts';
-import { defaultLimits } from '../../src/engine/limits.ts';
+import { defaultBounds } from '../../src/engine/bounds.ts';
 import type { RunTree } from '../../src/state/tree.ts';
 import { copyValue } from '../../src/state/values/admit.ts';
-import { encodeValue } from '../../src/state/values/codec.ts';
+import { encodeValue } from '../../src/state/values/encode.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 
 /** One op as a test gives it: set, delete, append to a list, append to a text. Values are real ones, not encodings. */
@@ -45,7 +45,7 @@ export function applyModelOp(tree: Tree, op: ModelOp): Tree {
 
 /** As the engine takes values in: plain copies, of errors as of objects without a prototype. */
 function encodeAny(value: unknown): string {
-  return encodeValue(copyValue(value, [], defaultLimits));
+  return encodeValue(copyValue(value, [], defaultBounds));
 }
 
 export function encodeOps(ops: readonly ModelOp[]): string {

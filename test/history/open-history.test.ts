@@ -212,7 +212,7 @@ test('C8 H4 a program prunes, verifies, moves and removes runs', async () => {
   expect(await history.remove('a', { dryRun: true })).toEqual({ removed: ['a'], blobs: 0 });
   expect((await history.show('a')).view.status).toBe('completed');
   expect((await history.remove({ runId: 'a' })).removed).toEqual(['a']);
-  await expect(history.show('a')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await expect(history.show('a')).rejects.toMatchObject({ code: 'RUN_EXPIRED' });
   await app.close();
   await Promise.all([store.close(), other.close()]);
 });

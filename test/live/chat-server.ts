@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { agent, tool } from '../../src/agents/index.ts';
 import { createHandler, toNodeHandler } from '../../src/http/index.ts';
-import { textOf } from '../../src/graph/contracts/contracts.ts';
+import { textOf } from '../../src/graph/contracts/model-messages.ts';
 import { AgentGraph, createWorker, outcome, START } from '../../src/index.ts';
 import type { Models } from '../../src/models/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';

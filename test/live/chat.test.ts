@@ -7,7 +7,7 @@ import { AgentGraph, CairnError, outcome, START, type Engine } from '../../src/i
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import { createSystemIds } from '../../src/app/process/process-ids.ts';
 import type { ModelRequest, Models } from '../../src/ports/model.ts';
-import { textOf } from '../../src/graph/contracts/contracts.ts';
+import { textOf } from '../../src/graph/contracts/model-messages.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
@@ -19,10 +19,10 @@ afterEach(async () => {
 });
 
 /** Answers what the last message asks for; `slow` goes on when the test says so. */
-function scriptedModel(): Models & { readonly goOn: () => void; readonly asked: ModelRequest[] } {
+function scriptedModel(): Models & { readonly goOn: () => void; readonly asked: ModelRequest[]; failing?: string } {
   let gate = Promise.withResolvers<void>();
   const requests: ModelRequest[] = [];
-  return {
+  const models: ReturnType<typeof scriptedModel> = {
     asked: requests,
     goOn: () => {
       gate.resolve();
@@ -35,7 +35,8 @@ function scriptedModel(): Models & { readonly goOn: () => void; readonly asked: 
       const said = last?.role === 'user' ? textOf(last.content) : '';
       const isTold = last?.role === 'tool';
       const usage = { inputTokens: 1, outputTokens: 1 };
-      if (said.startsWith('break') && requests.length === 1)
+      const isFailing = models.failing === undefined ? requests.length === 1 : said.startsWith(models.failing);
+      if (said.startsWith('break') && isFailing)
         throw new NodeFailure('the key sk-123 is wrong', { code: 'MODEL_REFUSED', applied: 'no' });
       const call = (name: string, input: unknown) =>
         ({
@@ -66,9 +67,11 @@ function scriptedModel(): Models & { readonly goOn: () => void; readonly asked: 
       return { model, usage, finishReason: 'stop', content };
     },
   };
+  return models;
 }
 
-function chatGraph() {
+/** @param listen - the node that takes what the user says next */
+function chatGraph(listen = 'listen') {
   const refund = tool({
     description: 'Pays back.',
     input: { type: 'object' },
@@ -87,7 +90,7 @@ function chatGraph() {
         },
       }),
     )
-    .addNode('listen', async (ctx) => {
+    .addNode(listen, async (ctx) => {
       const { text } = (await ctx.receive('message')) as { text: string };
       const said = [
         { role: 'assistant', content: ctx.state.outputs['clerk'] },
@@ -96,8 +99,8 @@ function chatGraph() {
       return outcome({ scratch: { said } });
     })
     .addEdge(START, 'clerk')
-    .addEdge('clerk', 'listen')
-    .addEdge('listen', 'clerk');
+    .addEdge('clerk', listen)
+    .addEdge(listen, 'clerk');
 }
 
 const tokens = { ann: 'token-of-ann-0123456789', bob: 'token-of-bob-0123456789' };
@@ -112,14 +115,18 @@ interface Server {
 interface How {
   readonly advance?: 'here' | 'elsewhere';
   readonly leaseMs?: number;
+  readonly graph?: ReturnType<typeof chatGraph>;
 }
 
 /** @param leaseMs - short where another server is to take the run over; otherwise a busy machine would lose it */
-function serve(store: Store = createMemoryStore(), { advance = 'here', leaseMs = 30_000 }: How = {}): Server {
+function serve(
+  store: Store = createMemoryStore(),
+  { advance = 'here', leaseMs = 30_000, graph = chatGraph() }: How = {},
+): Server {
   const models = scriptedModel();
   const engine = createDefaultEngine({ store, models, leaseMs });
   engines.push(engine);
-  const app = chatGraph().compile({ engine });
+  const app = graph.compile({ engine });
   const authorize = bearerTokens(
     Object.entries(tokens).map(([principal, token]) => ({
       token,
@@ -140,6 +147,13 @@ async function runsOf({ history }: Engine): Promise<readonly { readonly runId: s
   for await (const run of history.list()) runs.push(run);
   return runs;
 }
+
+/** Resolves when no run is on its way: what is said next finds them at rest. */
+const rest = ({ history }: Engine): Promise<void> =>
+  when(async () => {
+    for await (const { status } of history.list()) if (status === 'running') return false;
+    return true;
+  });
 
 /** Resolves when the condition holds, looked at whenever the event loop has turned. */
 async function when(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -253,12 +267,12 @@ test('CH3 the user approves what is meant for the user, over a reload, and the m
   await say(chat, 'send it');
   const page = await openPage('c1', fetch);
   expect(shownOf(page)[1]).toEqual(shownOf(chat)[1]);
-  const part = page.messages.at(-1)?.parts.find(({ type }) => type === 'dynamic-tool');
-  expect(part).toMatchObject({ state: 'approval-requested', toolName: 'send', input: { to: 'me' } });
+  const part = page.messages.at(-1)?.parts.find(({ type }) => type.startsWith('tool-'));
+  expect(part).toMatchObject({ state: 'approval-requested', input: { to: 'me' } });
   const { id } = (part as { approval: { id: string } }).approval;
   await page.addToolApprovalResponse({ id, approved: true });
   await when(() => textsOf(page).at(-1) === 'All done.' && page.status === 'ready');
-  expect(page.messages.at(-1)?.parts.find(({ type }) => type === 'dynamic-tool')).toMatchObject({
+  expect(page.messages.at(-1)?.parts.find(({ type }) => type.startsWith('tool-'))).toMatchObject({
     state: 'output-available',
     output: 'sent',
     approval: { id, approved: true },
@@ -276,7 +290,7 @@ test('CH4 an approval for staff is shown as waiting, without its words, and cann
   await say(chat, 'refund me');
   const last = shownOf(chat).at(-1);
   expect(last?.metadata).toEqual({ waits: [{ audience: 'staff', toolCallId: '1:1:1' }] });
-  expect(last?.parts.at(-1)).toMatchObject({ type: 'dynamic-tool', state: 'input-available' });
+  expect(last?.parts.at(-1)).toMatchObject({ type: 'tool-refund', state: 'input-available' });
   const [run] = await runsOf(engine);
   const runId = run?.runId ?? '';
   const [wait] = await engine.waits(runId);
@@ -325,7 +339,7 @@ test('CH4 a program that speaks in a chat approves no call of a tool there, what
   const fetch = fetchOf(handler, 'robot');
   const chat = new NodeChat('c1', fetch, [], false);
   await say(chat, 'send it');
-  const part = chat.messages.at(-1)?.parts.find(({ type }) => type === 'dynamic-tool');
+  const part = chat.messages.at(-1)?.parts.find(({ type }) => type.startsWith('tool-'));
   const { id } = (part as { approval: { id: string } }).approval;
   const [run] = await runsOf(engine);
   const [wait] = await engine.waits(run?.runId ?? '');
@@ -338,7 +352,7 @@ test('CH4 a program that speaks in a chat approves no call of a tool there, what
       })
     ).status;
   const parts = [
-    { type: 'dynamic-tool', toolCallId: id, state: 'approval-responded', approval: { id, approved: true } },
+    { type: 'tool-refund', toolCallId: id, state: 'approval-responded', approval: { id, approved: true } },
   ];
   const waitId = wait?.waitId ?? '';
   expect(await post('chat/c1', { messages: [{ id: 'm', role: 'assistant', parts }] })).toBe(403);
@@ -407,13 +421,66 @@ test('CH7 an answer that failed says so without its words, and is made again whe
   const fetch = fetchOf(handler, tokens.ann);
   const chat = new NodeChat('c1', fetch);
   await say(chat, 'break it');
-  expect([chat.status, chat.error?.message]).toEqual(['error', 'The agent failed.']);
+  expect([chat.status, chat.error?.message]).toEqual(['error', 'The model gave no answer.']);
   await chat.regenerate();
   expect(chat.error?.message).toBe(undefined);
   expect([chat.status, ...textsOf(chat)]).toEqual(['ready', 'break it', 'You said break it.']);
   await chat.regenerate();
   expect(chat.status).toBe('error');
   expect(textsOf(await openPage('c1', fetch))).toEqual(['break it', 'You said break it.']);
+});
+
+test('CH7 a turn that fails for good is a message with its reason, and what is said next begins another', async () => {
+  const { handler, models, engine } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch);
+  models.failing = 'break';
+  await say(chat, 'hello');
+  await rest(engine);
+  await say(chat, 'break it');
+  expect([chat.status, chat.error?.message]).toEqual(['error', 'The model gave no answer.']);
+  const said = ['hello', 'You said hello.', 'break it', 'The model gave no answer.'];
+  for (const page of [await openPage('c1', fetch), await openPage('c1', fetch)]) expect(textsOf(page)).toEqual(said);
+  const page = await openPage('c1', fetch);
+  await say(page, 'break again');
+  await rest(engine);
+  await say(page, 'good bye');
+  expect([page.status, page.error]).toEqual(['ready', undefined]);
+  const all = [...said, 'break again', 'The model gave no answer.', 'good bye', 'You said good bye.'];
+  expect(textsOf(await openPage('c1', fetch))).toEqual(all);
+  // The model is told what was said in the turns that had an answer.
+  const told = models.asked.at(-1)?.messages.map(({ content }) => textOf(content));
+  expect(told).toEqual(['hello', 'You said hello.', 'good bye']);
+});
+
+test('CH7 a chat whose first turn fails for good begins anew', async () => {
+  const { handler, models } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  models.failing = 'break';
+  await say(new NodeChat('c1', fetch), 'break it');
+  const page = await openPage('c1', fetch);
+  await say(page, 'hello');
+  const all = ['break it', 'The model gave no answer.', 'hello', 'You said hello.'];
+  expect([textsOf(page), textsOf(await openPage('c1', fetch))]).toEqual([all, all]);
+});
+
+test('CH7 X5 a chat that waits at a question that the new graph has not goes on with what is said next', async () => {
+  const store = createMemoryStore();
+  const one = serve(store);
+  await say(new NodeChat('c1', fetchOf(one.handler, tokens.ann)), 'hello');
+  await rest(one.engine);
+  await one.engine.close();
+  const two = serve(store, { graph: chatGraph('hear') });
+  const fetch = fetchOf(two.handler, tokens.ann);
+  const page = await openPage('c1', fetch);
+  expect(textsOf(page)).toEqual(['hello', 'You said hello.']);
+  await say(page, 'still there');
+  expect(textsOf(await openPage('c1', fetch))).toEqual([
+    'hello',
+    'You said hello.',
+    'still there',
+    'You said still there.',
+  ]);
 });
 
 test('H1 nobody takes the run of a chat before its user; one of an earlier version goes on for its user alone', async () => {
@@ -434,8 +501,20 @@ test('H1 nobody takes the run of a chat before its user; one of an earlier versi
     const ids = { ...createSystemIds(), createRunId: () => earlier };
     const writer = createDefaultEngine({ store: old, models: scriptedModel(), ids });
     engines.push(writer);
+    writer.know(graph);
     await writer.start(graph, { prompt: 'old words' }, { detach: true, meta: { labels: { user } } });
     const page = await openPage('c1', fetchOf(second.handler, tokens.ann));
     expect(textsOf(page)).toEqual(user === 'ann' ? ['old words'] : []);
+    if (user !== 'ann') continue;
+    // One that was stopped had a number behind the id of the next.
+    await writer.cancel(earlier);
+    const next = createDefaultEngine({
+      store: old,
+      models: scriptedModel(),
+      ids: { ...ids, createRunId: () => `${earlier}-2` },
+    });
+    engines.push(next);
+    await next.start(graph, { prompt: 'newer words' }, { detach: true, meta: { labels: { user } } });
+    expect(textsOf(await openPage('c1', fetchOf(second.handler, tokens.ann)))).toEqual(['newer words']);
   }
 });

@@ -143,8 +143,8 @@ test.skipIf(!isProving)(
     const chat = new NodeChat('c', first.fetch);
     await chat.sendMessage({ text: 'Cancel my order' });
     const reloaded = await openPage('c', first.fetch);
-    const call = reloaded.messages.at(-1)?.parts.find(({ type }) => type === 'dynamic-tool');
-    expect(call).toMatchObject({ state: 'approval-requested', toolName: 'cancelOrder', input: { order: 'A-17' } });
+    const call = reloaded.messages.at(-1)?.parts.find(({ type }) => type === 'tool-cancelOrder');
+    expect(call).toMatchObject({ state: 'approval-requested', input: { order: 'A-17' } });
     await reloaded.addToolApprovalResponse({ id: (call as { approval: { id: string } }).approval.id, approved: true });
     await when(() => textOf(reloaded) === 'It is done.' && reloaded.status === 'ready');
     const answered = reloaded.sendMessage({ text: 'tell me a story of some length, please' });

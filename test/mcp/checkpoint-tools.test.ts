@@ -261,7 +261,7 @@ describe('delete_checkpoint', () => {
       message: 'Checkpoint deleted successfully',
     });
     expect(await tools.call('get_checkpoint_info', { checkpoint_id: id })).toMatchObject({ found: false });
-    expect(await tools.call('get_run', { run_id: run })).toMatchObject({ isError: true, code: 'RUN_NOT_FOUND' });
+    expect(await tools.call('get_run', { run_id: run })).toMatchObject({ isError: true, code: 'RUN_EXPIRED' });
   });
 
   test('M7 test_delete_checkpoint_not_found: says so', async () => {
@@ -312,6 +312,7 @@ test('M1 test_tools_handle_no_executor_gracefully: a server with nothing to run 
     get_run: { run_id: 'nothing' },
     cancel_run: { run_id: 'nothing' },
     send_signal: { run_id: 'nothing', name: 'go' },
+    signal_with_start: { workflow: 'nothing', run_id: 'nothing', name: 'go', input: {} },
     get_workflow_info: { workflow: 'nothing' },
     execute_inline_workflow: { workflow_yaml: 'name: x' },
     diff_checkpoints: { a: 'nothing', b: 'nothing' },
@@ -328,6 +329,10 @@ test('M1 test_tools_handle_no_executor_gracefully: a server with nothing to run 
     list_checkpoints: {},
     list_runs: {},
     list_workers: {},
+    list_limits: {},
+    list_datasets: {},
+    read_stats: {},
+    read_experiments: {},
     list_questions: {},
     reload_workflows: {},
     get_checkpoint_info: checkpoint,

@@ -2,6 +2,7 @@
  * The official conformance suite for servers (M14 of docs/spec/mcp.md). Scenarios about the protocol are run against the server
  * itself; those that ask for tools, resources or prompts of their own against a server that has these, over the same transport.
  */
+import { recordLog } from '../support/recorded-log.ts';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -86,7 +87,7 @@ async function checksOf(scenario: string, url: string): Promise<readonly Check[]
 }
 
 beforeAll(async () => {
-  const server = await startMcpServer({ cwd: folder, storeUrl: 'memory:', http: { port: 0 }, log: () => undefined });
+  const server = await startMcpServer({ cwd: folder, storeUrl: 'memory:', http: { port: 0 }, log: recordLog().log });
   const fixture = await serveHttp(sdk, createFixtureServer, { port: 0 }, () => undefined);
   stops.push(
     () => server.close(),

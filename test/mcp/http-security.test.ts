@@ -1,4 +1,6 @@
 /** Who may speak to the MCP server over HTTP (M10 to M12 of docs/spec/mcp.md). */
+import { readSamples } from '../support/prometheus-text.ts';
+import { recordLog } from '../support/recorded-log.ts';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -15,7 +17,7 @@ async function start(http: HttpOptions = {}): Promise<string> {
     cwd: tmpdir(),
     storeUrl: 'memory:',
     http: { port: 0, ...http },
-    log: () => undefined,
+    log: recordLog().log,
   });
   running.push(server);
   return server.url ?? '';
@@ -81,6 +83,22 @@ describe('over HTTP', () => {
     await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
     expect((await client.listTools()).tools.length).toBeGreaterThan(10);
     await client.close();
+  });
+
+  test('O3.2.4 probes need no token and no known name', async () => {
+    const url = new URL(await start({ token: 'a-long-token', hosts: ['runs.example'] }));
+    for (const [path, word] of Object.entries({ livez: 'ok', readyz: 'ready' })) {
+      const response = await fetch(new URL(`/${path}`, url));
+      expect([response.status, await response.json()]).toEqual([200, { status: word }]);
+    }
+    expect((await fetch(new URL('/livez/x', url))).status).toBe(401);
+  });
+
+  test('E10.9 metrics are told to who has the token', async () => {
+    const url = new URL('/metrics', await start({ token: 'a-long-token' }));
+    expect((await fetch(url)).status).toBe(401);
+    const answer = await fetch(url, { headers: { authorization: 'Bearer a-long-token' } });
+    expect([...readSamples(await answer.text()).keys()].some((name) => name.startsWith('cairn_build_info'))).toBe(true);
   });
 
   test('M11 an address that others can reach needs a token, and an empty one is none', async () => {

@@ -1,4 +1,5 @@
 /** What MCP tests share: a workspace with workflows, server processes, and the official client connected to them. */
+import { recordLog } from '../support/recorded-log.ts';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -163,7 +164,7 @@ function connectorOf(workspace: Workspace, address: string): Listening['connect'
 /** Starts a server in this process, for what needs none of its own. */
 export async function serveHere(workspace: Workspace, options: ServerOptions = {}): Promise<Listening> {
   const http = { port: 0, ...options.http };
-  const server = await startMcpServer({ ...optionsOf(workspace, options), http, log: () => undefined });
+  const server = await startMcpServer({ ...optionsOf(workspace, options), http, log: recordLog().log });
   started.get(workspace.folder)?.push(() => server.close());
   const { url = '' } = server;
   return { url, connect: connectorOf(workspace, url) };
@@ -188,7 +189,7 @@ export async function serveHttp(workspace: Workspace, options: readonly string[]
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stderr })) {
     lines.push(line);
-    url = /listening at (\S+)/.exec(line)?.[1];
+    url = /listening at ([^\s"]+)/.exec(line)?.[1];
     if (url !== undefined) break;
   }
   if (url === undefined) throw new Error(`the server did not start: ${lines.join('\n')}`);

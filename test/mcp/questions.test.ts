@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readAnswer } from '../../src/engine/validate/admit-input.ts';
+import { readAnswer } from '../../src/engine/validate/read-answer.ts';
 import { until } from '../support/awaited.ts';
 import { builtMain } from '../support/built-package.ts';
 import {
@@ -144,7 +144,7 @@ describe('a model answers', () => {
     const { run } = await ask('several');
     const forked = await model.call('fork_checkpoint', { checkpoint_id: run, answer: { color: 'red' } });
     expect(forked).toMatchObject({ status: 'paused', questions: [{ block: 'size' }] });
-    expect(await answerers(forked['run_id'])).toEqual({ fork: 'model' });
+    expect(await answerers(forked['run_id'])).toEqual({ fork: 'model', color: 'model' });
   });
 
   test('M5 an answer that does not fit is refused with the reason, and the question stays open', async () => {

@@ -1,5 +1,5 @@
 /** Bad runs of each kind beside healthy ones, under the real commands and stores, and a healthy fleet that is killed again and again (O7). */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { preparePostgres } from '../support/postgres-store.ts';
 import { startRedis } from '../support/redis.ts';
 import { isProving } from '../support/scale.ts';
 import * as graphs from './graphs.ts';
+import { connect } from './mcp-client.ts';
 import { Supervisor } from './supervisor.ts';
 
 const modules = join(import.meta.dirname, 'graphs.ts');
@@ -28,7 +29,9 @@ afterAll(async () => {
 });
 
 /** How each run ends, and what is said of those that fail. */
-const expected: Readonly<Record<Exclude<keyof typeof graphs, 'healthy' | 'patient' | 'external'>, string>> = {
+const expected: Readonly<
+  Record<Exclude<keyof typeof graphs, 'healthy' | 'patient' | 'external' | 'blocks' | 'computes'>, string>
+> = {
   rejects: 'failed',
   throws: 'failed',
   late: 'completed',
@@ -56,6 +59,30 @@ async function openFleet(store: string, bads: readonly string[]): Promise<Engine
 async function statuses(engine: Engine, runIds: readonly string[]): Promise<Readonly<Record<string, string>>> {
   const rows = await Promise.all(runIds.map((runId) => engine.ports.store.readRun({ tenant: 'default', runId })));
   return Object.fromEntries(rows.map((row) => [row?.runId ?? '', row?.status ?? '']));
+}
+
+/**
+ * Goes on with each run through `cairn mcp`, as a client does that starts its server again whenever that has died. @returns how many servers
+ * there were
+ */
+async function resumeThroughMcp(
+  engine: Engine,
+  runIds: readonly string[],
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<number> {
+  for (let lives = 1; lives < 10; lives += 1) {
+    const found = await statuses(engine, runIds);
+    const running = runIds.filter((runId) => found[runId] === 'running');
+    if (running.length === 0) return lives - 1;
+    const mcp = await connect(args, folder, { NODE_OPTIONS: '--max-old-space-size=160', ...env });
+    // What is asked of a server that dies is asked of the next one.
+    await Promise.all(
+      running.map((runId) => mcp.call('resume_workflow', { checkpoint_id: runId }).catch(() => undefined)),
+    );
+    await mcp.close();
+  }
+  throw new Error('not all runs ended');
 }
 
 async function untilRested(engine: Engine, runIds: readonly string[], supervisor: Supervisor): Promise<void> {
@@ -104,6 +131,36 @@ test.skipIf(!isProving).each([
       expect(supervisor.lives).toBeLessThanOrEqual(4);
     } finally {
       await supervisor.stop();
+      await engine.close();
+    }
+  },
+);
+
+test.skipIf(!isProving).each(['sqlite', 'postgres', 'redis'])(
+  'P1 O7.4 bad runs of each kind on %s through cairn mcp end by name, and all others end (in npm run prove: minutes)',
+  async (kind) => {
+    const store = stores()[kind];
+    if (store === undefined) return console.warn(`not tried: there is no ${kind} here`);
+    if (typeof postgres !== 'string') await postgres.empty();
+    if (typeof redis !== 'string') await redis.empty();
+    rmSync(join(folder, 'f.db'), { force: true });
+    // A configuration names stores of this machine, and the environment those of a server.
+    const own = kind === 'sqlite' ? { store } : {};
+    writeFileSync(join(folder, 'cairn.config.json'), JSON.stringify({ ...own, modules: [modules] }));
+    const engine = await openFleet(store, [...Object.keys(expected), 'external']);
+    try {
+      const args = ['--import', useBuiltDoors, builtMain, 'mcp'];
+      const lives = await resumeThroughMcp(
+        engine,
+        [...Object.keys(expected), ...healthyIds, 'external'],
+        args,
+        kind === 'sqlite' ? {} : { CAIRN_STORE: store },
+      );
+      expect(await statuses(engine, Object.keys(expected))).toEqual(expected);
+      expect(Object.values(await statuses(engine, healthyIds))).toEqual(healthyIds.map(() => 'completed'));
+      console.log(`${kind} through mcp: ${lives} lives`);
+      expect(lives).toBeLessThanOrEqual(4);
+    } finally {
       await engine.close();
     }
   },

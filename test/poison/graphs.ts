@@ -143,3 +143,15 @@ export const recovers = new AgentGraph({}, { id: 'recovers' })
 export const patient = withNext('patient', () => sleep(1_500, 'done')).compile();
 
 export const healthy = withNext('healthy', () => 'fine', {}, 50).compile();
+
+/** It never lets go of the event loop. */
+export const blocks = withNext('blocks', async () => {
+  await sleep(20);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}).compile();
+
+/** It holds the event loop for a while. */
+export const computes = withNext('computes', () => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+  return 'computed';
+}).compile();

@@ -14,5 +14,5 @@ createEngineWorker({
   concurrency: 100,
   onError: (runId, error) => console.error(runId, error),
   onRested: ({ runId, status }) => console.log(runId, status),
-  ...(way === 'apart' && { isolation: isolateIn({ kind: 'graphs', url, store }, { witnessMs: 100 }) }),
+  ...(way === 'apart' && { isolation: isolateIn(() => ({ kind: 'graphs', url, store }), { witnessMs: 100 }) }),
 });

@@ -11,7 +11,7 @@ export type DrawChange = (random: SeededRandom, asked: readonly OpenQuestion[]) 
 
 const generations = 3;
 /** What the kind of a fault ends with if the fork point is not the named run's own, but an ancestor's. */
-export const atAncestor = " (the fork point is an ancestor's)";
+const atAncestor = " (the fork point is an ancestor's)";
 /** How often the original is resumed if it fails. */
 const resumesMost = 3;
 

@@ -103,7 +103,7 @@ export interface RandomGraphPlan {
 }
 
 /** Channels with a reducer for which the order of updates does not matter, once lists are sorted. */
-export const sharedChannels = ['total', 'seen', 'top', 'low', 'mean', 'word', 'bag', 'ring'] as const;
+const sharedChannels = ['total', 'seen', 'top', 'low', 'mean', 'word', 'bag', 'ring'] as const;
 
 /** Draws a graph: the same for the same seed and options. */
 export function planRandomGraph(seed: number, options: RandomGraphOptions = {}): RandomGraphPlan {

@@ -202,7 +202,7 @@ function policiesOf({ policies: { budget, ...policies } }: RandomGraphPlan): Non
 }
 
 /** Answers a random graph's questions: a function of the question only. Undefined: it is left to its deadline. */
-export function answerRandomQuestion({ prompt = '', choices, budget }: OpenQuestion): unknown {
+function answerRandomQuestion({ prompt = '', choices, budget }: OpenQuestion): unknown {
   if (prompt.startsWith('late ')) return undefined;
   const value = mixNumber('answer', prompt);
   // More of a budget is more than nothing.

@@ -74,7 +74,7 @@ export function implementNode(plan: NodePlan, surroundings: NodeSurroundings): N
  * The outcome of an activation: its output, and updates that do not depend on the schedule once lists are sorted.
  * An effect that may be found to have happened gives its output only: nobody could say later what else it gave.
  */
-export function conclude(
+function conclude(
   plan: NodePlan,
   { targets }: NodeSurroundings,
   place: string,

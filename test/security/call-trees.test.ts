@@ -2,27 +2,31 @@
  * Random trees of calls with one act somewhere in them, and every way in which they come to somebody. The oracle is outside: a file that the
  * act writes, and the questions that a person got.
  */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { agent } from '../../src/agents/agent.ts';
-import { tool, type FunctionTool, type NodeTool } from '../../src/agents/tools/tool-box.ts';
+import { tool, type AgentTool } from '../../src/agents/tools/tool-box.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import { strengthOfNode } from '../../src/graph/effect-strength.ts';
-import { AgentGraph, END, mapNode, START, subgraphNode } from '../../src/index.ts';
+import { AgentGraph, END, functionNode, mapNode, START, subgraphNode } from '../../src/index.ts';
 import type { NodeDraft } from '../../src/graph/node-draft.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
+import { mission } from '../../src/plans/index.ts';
+import type { Sandbox, SandboxEnd } from '../../src/ports/sandboxes.ts';
+import { sandboxNode, sandboxTools, type SandboxOptions } from '../../src/sandboxes/index.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 import { createBench, resumeToRest, runToRest } from '../engine-kit.ts';
 import { seeds } from '../support/scale.ts';
-import { config, goOn, makeFolder, open, send, ways, type Files } from './sent-runs.ts';
+import { argsOf, logOf } from '../support/tool-server.ts';
+import { config, goOn, makeFolder, open, send, wayNames, ways, workOnSchedule, type Files } from './sent-runs.ts';
 
 vi.setConfig({ testTimeout: 1_800_000 });
 
 // Workflows as texts, in which each calls the next: `sent` calls `w1`, and the last one acts.
 
 const callers = ['Workflow', 'ExecuteWorkflow', 'for_each', 'computed', 'agent'] as const;
-const acts = ['command', 'file', 'server', 'pipeline', 'pipeline of a pipeline'] as const;
+const acts = ['command', 'file', 'server', 'tool of a server', 'pipeline', 'pipeline of a pipeline'] as const;
 type Caller = (typeof callers)[number];
 type Act = (typeof acts)[number];
 
@@ -57,6 +61,12 @@ function filesOf({ calls, act }: Tree, ran: string, cwd: string): Files {
         `type: Agent, inputs: { model: m, prompt: Go., servers: [{ server: s, command: touch, args: ["${ran}"] }] }`,
       ),
     },
+    'tool of a server': {
+      [`${last}.yaml`]: workflow(
+        last,
+        `type: Agent, inputs: { model: m, prompt: Go., ask_person: false, servers: [{ server: s, command: sh, args: ["-c", "touch ${ran} && exec ${[process.execPath, ...argsOf(`${ran}.tools`)].join(' ')}"], allow: true }] }`,
+      ),
+    },
     pipeline: { [`${last}.dot`]: pipeline(last, command) },
     'pipeline of a pipeline': {
       [`${last}.dot`]: pipeline(last, `shape=house, stack.child_dotfile="${cwd}/child.dot"`),
@@ -72,12 +82,17 @@ function filesOf({ calls, act }: Tree, ran: string, cwd: string): Files {
 
 /** What a tree must be granted, as it is typed. */
 function grantsOf({ calls, act }: Tree, ran: string): readonly string[] {
-  const own = act === 'file' ? [`fs=${dirname(ran)}`] : act === 'server' ? ['shell', 'model'] : ['shell'];
+  const own = act === 'file' ? [`fs=${dirname(ran)}`] : act.includes('server') ? ['shell', 'model'] : ['shell'];
   return [...new Set([...own, ...(calls.includes('agent') ? ['model'] : [])])];
 }
 
 /** How a run ends that may do all of it: the server is no server, which fails its agent. */
 const ended = ({ calls, act }: Tree): string => (act === 'server' && !calls.includes('agent') ? 'failed' : 'completed');
+
+/** What the server of a tree offers; its log has each call. */
+const offer = (ran: string): void =>
+  writeFileSync(`${ran}.tools`, JSON.stringify([{ name: 'act', description: 'Acts.' }]));
+const called = (ran: string): boolean => existsSync(logOf(`${ran}.tools`));
 
 function randomTree(random: ReturnType<typeof createSeededRandom>): Tree {
   const calls = Array.from({ length: 1 + random.integer(3) }, () => random.pick(callers));
@@ -89,15 +104,16 @@ test.each(seeds(3, 200))(
   async (seed) => {
     const random = createSeededRandom(seed);
     const tree = randomTree(random);
-    const way = random.pick(Object.keys(ways));
+    const way = random.pick(wayNames);
     const ran = join(makeFolder(), 'ran');
+    offer(ran);
     const needed = grantsOf(tree, ran);
     const missing = random.pick(needed);
     const others = ['net', 'sqlite', 'env', 'workflow', 'module'].filter(() => random.chance(0.5));
     const allow = [...needed.filter((grant) => grant !== missing), ...others];
     const what = { tree, way, allow };
     const sent = await send((cwd) => filesOf(tree, ran, cwd));
-    const held = await ways[way]!(sent, allow);
+    const held = await ways[way](sent, allow);
     await goOn(held);
     expect([what, existsSync(ran)]).toEqual([what, false]);
     // An import lists all of it, whatever was granted.
@@ -106,9 +122,10 @@ test.each(seeds(3, 200))(
         what,
         expect.arrayContaining([expect.stringContaining(`--allow ${grant.replace(/=.*/, '')}`)]),
       ]);
-    const granted = await ways[way]!(sent, needed);
+    const granted = await ways[way](sent, needed);
     const status = await goOn(granted);
     expect([what, status, existsSync(ran)]).toEqual([what, ended(tree), true]);
+    expect([what, called(ran)]).toEqual([what, tree.act === 'tool of a server']);
   },
 );
 
@@ -119,6 +136,7 @@ test.each(seeds(2, 60))(
     const tree = randomTree(random);
     const [ran, cwd] = [join(makeFolder(), 'ran'), makeFolder()];
     const files = filesOf(tree, ran, cwd);
+    offer(ran);
     mkdirSync(join(cwd, 'workflows'));
     writeFileSync(join(cwd, 'cairn.config.ts'), config);
     for (const [name, text] of Object.entries(files))
@@ -141,9 +159,103 @@ test.each(seeds(2, 60))(
   },
 );
 
+test.each(seeds(1, 40))(
+  'N8.2 a schedule in a store that somebody sent starts no tree of calls, whatever is granted: seed %i',
+  async (seed) => {
+    const tree = randomTree(createSeededRandom(seed));
+    const ran = join(makeFolder(), 'ran');
+    offer(ran);
+    const sent = await send((cwd) => filesOf(tree, ran, cwd));
+    const allow = [...grantsOf(tree, ran), 'inline', 'module', 'workflow', 'net', 'env', 'sqlite', 'fs'];
+    const { stoppedBy, started } = await workOnSchedule(sent, 'sent.yaml', { allow, trustsStore: false });
+    expect([tree, stoppedBy, started, existsSync(ran)]).toEqual([tree, 'PERMISSION_DENIED', [], false]);
+  },
+);
+
+// Modules, whose graphs are trees of nodes in TypeScript. To start one is to run code of the operator.
+
+const places = ['subgraph', 'map', 'plan', 'agent'] as const;
+const codeActs = ['node', 'step', 'sandbox', 'tool'] as const;
+
+interface CodeTree {
+  readonly places: readonly (typeof places)[number][];
+  readonly act: (typeof codeActs)[number];
+}
+
+const urlOf = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
+
+const signsIn = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+
+/** A module whose graph acts somewhere below its node `act`, once: it adds a sign to the file `ran`. */
+const moduleOf = ({ places: outer, act }: CodeTree, ran: string): string => `
+import { appendFileSync } from 'node:fs';
+import { AgentGraph, END, functionNode, mapNode, START, subgraphNode } from ${urlOf('index.ts')};
+import { agent, mission, tool } from ${urlOf('plans/index.ts')};
+import { sandboxNode } from ${urlOf('sandboxes/index.ts')};
+const run = () => void appendFileSync(${JSON.stringify(ran)}, 'x');
+const done = async () => {};
+const exec = async () => (run(), { exitCode: 0, signal: null });
+const sandboxes = { name: 'open', isolates: true, create: async () => ({ id: 'b', write: done, read: done, close: done, exec }) };
+const described = { description: 'Does.', input: { type: 'object' } };
+const agentWith = (t) => agent({ model: 'm', prompt: 'Go.', tools: { t }, allow: ['t'] });
+const within = (node) => new AgentGraph({}, { id: 'inner' }).addNode('n', node).addEdge(START, 'n').addEdge('n', END).toGraph();
+const acts = {
+  node: () => functionNode(run, { effectClass: 'external' }),
+  step: () => functionNode((ctx) => ctx.step('act', { effect: 'external' }, run), { effectClass: 'read' }),
+  sandbox: () => sandboxNode({ sandboxes, network: true, approval: 'never', commands: [['act']] }),
+  tool: () => agentWith(tool({ ...described, run })),
+};
+const places = {
+  subgraph: (node) => subgraphNode(within(node)),
+  map: (node) => mapNode({ over: () => [1], each: within(node) }),
+  plan: (node) => subgraphNode(mission('m').goal('Go.').autonomy('full').agents({ a: node })
+    .plan({ tasks: [{ id: 't', agent: 'a', task: 'Go.', needs: [] }] }).toGraph()),
+  agent: (node) => agentWith(tool({ ...described, node })),
+};
+let node = acts[${JSON.stringify(act)}]();
+for (const place of ${JSON.stringify(outer)}) node = places[place](node);
+export const graph = new AgentGraph({}, { id: 'deploy' })
+  .addNode('ask', functionNode(async (ctx) => void (await ctx.ask({ prompt: 'Go?' })), { effectClass: 'human' }))
+  .addNode('act', node).addEdge(START, 'ask').addEdge('ask', 'act').addEdge('act', END).compile();
+`;
+
+test.each(seeds(4, 120))(
+  'N8.1 B2.1 a run of somebody else starts a tree of nodes in a module here only by a grant of its name: seed %i',
+  async (seed) => {
+    const random = createSeededRandom(seed);
+    const tree: CodeTree = {
+      places: Array.from({ length: random.integer(4) }, () => random.pick(places)),
+      act: random.pick(codeActs),
+    };
+    const way = random.pick(wayNames);
+    const ran = join(makeFolder(), 'ran');
+    const files = { 'deploy.ts': moduleOf(tree, ran) };
+    const own = { ...files, 'cairn.config.yaml': 'modules: [deploy.ts]\n' };
+    const sent = await send(() => files, own);
+    const others = ['shell', 'fs', 'net', 'env', 'model', 'sqlite', 'inline', 'workflow', 'module=other.ts'];
+    const held = await goOn(await ways[way](sent, others));
+    expect([tree, way, held, existsSync(ran)]).toEqual([tree, way, 'CODE_NOT_RUN', false]);
+    const { stoppedBy, started } = await workOnSchedule(sent, 'deploy.ts', { allow: ['module'], trustsStore: false });
+    expect([tree, stoppedBy, started]).toEqual([tree, 'PERMISSION_DENIED', []]);
+    // The run names the module where its sender had it.
+    const granted = await goOn(await ways[way](sent, [`module=${join(sent.cwd, 'deploy.ts')}`]));
+    expect([tree, way, granted, signsIn(ran)]).toEqual([tree, way, 'completed', 'x']);
+  },
+);
+
+test('N8.2 a schedule in a store of the own starts its tree of calls', async () => {
+  const ran = join(makeFolder(), 'ran');
+  const files = { 'deploy.ts': moduleOf({ places: ['plan', 'agent'], act: 'sandbox' }, ran) };
+  const sent = await send(() => files, files);
+  const { app, stoppedBy, started } = await workOnSchedule(sent, 'deploy.ts', { trustsStore: true });
+  expect([stoppedBy, started.length > 0, existsSync(ran)]).toEqual([undefined, true, false]);
+  expect(await goOn({ app, run: started[0] ?? '' })).toBe('completed');
+  expect(signsIn(ran)).toBe('x');
+});
+
 // Agents as tools of agents, in nodes and graphs, in TypeScript: what is asked, and what is said of it before.
 
-const wraps = ['none', 'graph', 'subgraph', 'map'] as const;
+const wraps = ['none', 'graph', 'subgraph', 'map', 'mission'] as const;
 const parts = { description: 'Does.', input: { type: 'object' } };
 
 const graphWith = (node: NodeDraft): Graph =>
@@ -152,27 +264,68 @@ const graphWith = (node: NodeDraft): Graph =>
 function wrap(kind: (typeof wraps)[number], node: NodeDraft): NodeDraft | Graph {
   if (kind === 'graph') return graphWith(node);
   if (kind === 'subgraph') return subgraphNode(graphWith(node));
+  if (kind === 'mission')
+    return mission('m')
+      .goal('Go.')
+      .autonomy('full')
+      .agents({ a: node })
+      .plan({ tasks: [{ id: 't', agent: 'a', task: 'Go.', needs: [] }] })
+      .toGraph();
   if (kind === 'map') return mapNode({ over: () => [1], each: graphWith(node) });
   return node;
 }
 
+/** What acts at the bottom of such a tree. `own`: it asks by itself; `never`: its author lets it act, whatever the agent that calls it allows. */
+const bottoms: Readonly<
+  Record<string, (act: () => void) => { readonly acting: AgentTool; readonly says?: 'own' | 'never' }>
+> = {
+  function: (act) => ({ acting: tool({ ...parts, run: act }) }),
+  node: (act) => ({ acting: tool({ ...parts, node: functionNode(act, { effectClass: 'external' }) }) }),
+  sandbox: (act) => ({ acting: tool({ ...parts, node: sandboxed(act) }), says: 'own' }),
+  'open sandbox': (act) => ({ acting: tool({ ...parts, node: sandboxed(act, 'never') }) }),
+  'tool of a sandbox': (act) => ({ acting: sandboxTools(networked(act)).exec, says: 'own' }),
+  'tool of an open sandbox': (act) => ({ acting: sandboxTools(networked(act, 'never')).exec, says: 'never' }),
+};
+
+const sandboxed = (...given: Parameters<typeof networked>): NodeDraft =>
+  sandboxNode({ ...networked(...given), commands: [['act']] });
+
+/** A sandbox with a network, whose command acts. */
+function networked(act: () => void, approval?: 'never'): SandboxOptions {
+  const done = (): Promise<never> => Promise.resolve(undefined as never);
+  const exec = (): Promise<SandboxEnd> => Promise.resolve({ exitCode: 0, signal: null }).finally(act);
+  const create = (): Promise<Sandbox> => Promise.resolve({ id: 'b', write: done, read: done, close: done, exec });
+  const sandboxes = { name: 'open', isolates: true, create };
+  return { sandboxes, network: true, ...(approval !== undefined && { approval }) };
+}
+
 test('A6 each act in a tree of agents is asked about once, unless all on its way allow it; and that is known before', async () => {
-  for (const seed of seeds(25, 1_000)) {
+  for (const seed of seeds(40, 1_000)) {
     const random = createSeededRandom(seed);
     let done = 0;
-    let inner: FunctionTool | NodeTool = tool({ ...parts, run: () => (done += 1) });
+    const bottom = random.pick(Object.keys(bottoms));
+    const { acting, says } = bottoms[bottom]?.(() => void (done += 1)) ?? {};
+    let inner = acting as AgentTool;
     const levels = Array.from({ length: 1 + random.integer(4) }, () => ({
       isAllowed: random.chance(0.6),
       kind: random.pick(wraps),
     }));
     let node: NodeDraft | undefined;
     for (const { isAllowed, kind } of levels) {
-      node = agent({ model: 'm', prompt: 'Go.', tools: { t: inner }, ...(isAllowed && { allow: ['t'] }) });
+      node = agent({
+        model: 'm',
+        prompt: 'Go.',
+        description: 'Acts.',
+        tools: { t: inner },
+        ...(isAllowed && { allow: ['t'] }),
+      });
       inner = tool({ ...parts, node: wrap(kind, node) });
     }
-    const isAsked = levels.some(({ isAllowed }) => !isAllowed);
+    // The innermost agent may allow what asks by itself, and need not allow what its author lets act.
+    const asking = says === 'never' ? levels.slice(1) : levels;
+    const isAsked = says === 'own' || asking.some(({ isAllowed }) => !isAllowed);
     const models = createScriptedModels(({ messages }) =>
-      messages.at(-1)?.role === 'tool' ? 'Done.' : { calls: [{ tool: 't', input: {} }] },
+      messages.at(-1)?.role === 'tool' ? 'Done.' : { calls: [{ tool: 't', input: { command: ['act'] } }] },
     );
     const { engine } = createBench({ models });
     const graph = graphWith(node as NodeDraft);
@@ -184,13 +337,15 @@ test('A6 each act in a tree of agents is asked about once, unless all on its way
       for (const { waitId } of result.waits) await engine.answer('r', waitId, 'approve');
       result = await resumeToRest(engine, 'r', graph);
     }
-    const { effect, unasked } = strengthOfNode(node as NodeDraft);
-    expect([seed, result.status, done, questions, effect, unasked]).toEqual([
+    const { effect, unasked, allowed } = strengthOfNode(node as NodeDraft);
+    expect([seed, bottom, result.status, done, questions, effect, unasked, allowed]).toEqual([
       seed,
+      bottom,
       'completed',
       1,
       isAsked ? 1 : 0,
       'external',
+      isAsked ? 'pure' : 'external',
       isAsked ? 'pure' : 'external',
     ]);
   }

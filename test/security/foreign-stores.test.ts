@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { CairnError } from '../../src/errors.ts';
 import { openFolder, type Folder } from '../cli/cairn.ts';
-import { openCairn } from '../../src/app/on-demand.ts';
+import { openCairn } from '../../src/app/open-cairn.ts';
 import { createWorkspace, connectStdio } from '../mcp/mcp-kit.ts';
 import { within } from '../support/awaited.ts';
 
@@ -123,7 +123,7 @@ export const graph = new AgentGraph({}, { id: 'sent' })
     if (isStarted) sender.write('cairn.config.yaml', 'store: sqlite:sent.db\n');
     const worker = place.start('worker', ...store);
     // It was due at the second pause at the latest.
-    const due = isStarted ? /(?:paused +cairn:schedule:n[^]*){3}/ : /cairn:schedule:n[^]*PERMISSION_DENIED/;
+    const due = isStarted ? /(?:"paused"[^\n]*cairn:schedule:n[^]*){3}/ : /cairn:schedule:n[^]*PERMISSION_DENIED/;
     await within('the schedule was due', printed(worker, due));
     worker.kill('SIGTERM');
     expect(existsSync(ran)).toBe(isStarted);

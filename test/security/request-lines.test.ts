@@ -5,6 +5,7 @@
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as fc from 'fast-check';
+import { createLineLog } from '../../src/app/log/line-log.ts';
 import { listenHttp } from '../../src/app/http/listen-http.ts';
 import { startServer, type Server } from '../../src/http/serve.ts';
 import { startMcpServer, type RunningMcpServer } from '../../src/mcp/index.ts';
@@ -22,7 +23,7 @@ beforeAll(async () => {
     cwd: tmpdir(),
     storeUrl: 'memory:',
     http: { port: 0, origins: [page] },
-    log: (line) => void lines.push(line),
+    log: createLineLog({ write: (line) => void lines.push(line), isPlain: true }),
   });
   port = Number(new URL(server.url ?? '').port);
   const onError = (error: unknown): void => void lines.push(`failed: ${String(error)}`);

@@ -33,6 +33,7 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   draw: ['r'],
   ls: [],
   log: ['r'],
+  audit: ['r'],
   checkpoints: [],
   show: ['r'],
   state: ['r'],
@@ -42,16 +43,18 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   graph: ['r'],
   'post-mortem': ['r'],
   preview: ['r'],
+  check: [],
   export: ['r', '-'],
   backup: ['copy.backup'],
   verify: [],
   identity: [],
+  stats: [],
   workers: [],
   doctor: [],
   completion: ['runs'],
 };
 const changing =
-  'run resume answer signal fork cancel tag prune cleanup rm import restore hold release migrate worker schedule mcp serve studio'.split(
+  'run resume answer link signal signal-with-start fork cancel tag prune cleanup rm import restore hold release migrate worker schedule limits dataset experiment mcp serve studio'.split(
     ' ',
   );
 

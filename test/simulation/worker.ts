@@ -31,10 +31,10 @@ export interface SimulationWorld {
   isOver: boolean;
 }
 
-export const leaseMs = 5_000;
+const leaseMs = 5_000;
 /** Longer than a lease; two of them end before the deadline of an effect begun before. */
-export const freezeMsMost = 12_000;
-export const effectMs = 60_000;
+const freezeMsMost = 12_000;
+const effectMs = 60_000;
 
 export interface SimulatedNode extends SimulatedProcess {
   readonly name: string;
@@ -71,7 +71,7 @@ export function openProcess(world: SimulationWorld, name: string, random: Seeded
     },
     tenant,
     leaseMs,
-    limits: { effectMs, messagePollMs: 400, holdTimersMs: random.pick([0, 100, 10_000]) },
+    bounds: { effectMs, messagePollMs: 400, holdTimersMs: random.pick([0, 100, 10_000]) },
     findGraph: () => graph,
   });
   return Object.assign(process, { name, engine });

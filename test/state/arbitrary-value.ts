@@ -1,7 +1,7 @@
 /** Values of every kind that may be stored (C2), for property tests. */
 import * as fc from 'fast-check';
 import { FileRef } from '../../src/graph/file-ref.ts';
-import { setOwn } from '../../src/state/values/values.ts';
+import { setOwn } from '../../src/state/values/plain-object.ts';
 
 /** Keys that go wrong where code is careless, among ordinary ones. */
 export const keys: fc.Arbitrary<string> = fc.oneof(

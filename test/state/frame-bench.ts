@@ -1,7 +1,8 @@
 /** A live frame beside the tree that a load would fold from its deltas. */
 import type { Reducer } from '../../src/graph/graph.ts';
 import { compileChannels } from '../../src/state/channels/run-reducer.ts';
-import { admitValue, encodeValue, type Admitted } from '../../src/state/values/codec.ts';
+import { admitValue, type Admitted } from '../../src/state/values/admit.ts';
+import { encodeValue } from '../../src/state/values/encode.ts';
 import { applyDelta, DeltaBuilder, reviveTree } from '../../src/state/delta.ts';
 import { Frame } from '../../src/state/frame.ts';
 import type { FrameTree, NodeRecord } from '../../src/state/tree.ts';

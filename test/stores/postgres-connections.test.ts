@@ -18,6 +18,7 @@ import { openPostgresStore, type PostgresPool } from '../../src/stores/postgres/
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { readPostgresUrl, weaknessOf } from '../../src/stores/postgres/place.ts';
 import { admission, commitOf, message, startRun, tenant } from '../../src/testing/store-suite/examples.ts';
+import { until } from '../support/awaited.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { startPgBouncer } from '../support/pg-bouncer.ts';
 import { preparePostgres, type PostgresUnderTest } from '../support/postgres-store.ts';
@@ -134,6 +135,20 @@ describe.skipIf(typeof found === 'string')(`a server that ends connections${reas
     await proxy.close();
   });
 
+  test('W5 who watches is woken when a connection that listens is there again: what was written meanwhile woke nobody', async () => {
+    await server.empty();
+    const store = openPostgresStore({ url: server.url });
+    const woken: (string | undefined)[] = [];
+    const stop = store.watch?.(tenant, (runId) => woken.push(runId));
+    await until('the connection listens', () => store.hearsOthers?.() === true, 20);
+    await server.run(`select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen cairn%'`);
+    await until('it listens again', () => woken.length > 0, 20);
+    // Of all runs: nobody knows which ones they are.
+    expect([...new Set(woken)]).toEqual([undefined]);
+    stop?.();
+    await store.close();
+  });
+
   test('S3.1 the pool of a transaction step too', async () => {
     const proxy = await CuttingProxy.before(Number(new URL(server.url).port));
     const pool = await openPool(urlOver(server.url, proxy.port));
@@ -169,6 +184,29 @@ describe.skipIf(typeof found === 'string')(`a server that ends connections${reas
     } finally {
       await server.run(`alter database "${pathname.slice(1)}" reset idle_session_timeout`);
     }
+  });
+
+  test('S3.1 an idle connection that an administrator ended while this process was busy is replaced before anything is sent', async () => {
+    await server.empty();
+    const url = new URL(server.url);
+    url.searchParams.set('application_name', 'ended');
+    const store = openPostgresStore({ url: url.href });
+    const pool = await openPool(server.url);
+    const administrators: TransactionPool<TransactionConnection> = pool;
+    const administrator = await administrators.connect();
+    for (let i = 0; i < 3; i += 1) {
+      await store.readIdentity();
+      const ended = administrator.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'ended'`,
+      );
+      const end = performance.now() + 300;
+      while (performance.now() < end);
+      await startRun(store, `run${i}`);
+      await ended;
+    }
+    administrator.release();
+    await pool.end();
+    await store.close();
   });
 
   test.each([

@@ -88,12 +88,39 @@ describe.skipIf(typeof found === 'string')(
       expect(elsewhere.cairn('resume', 'foreign').code).toBe(0);
     });
 
-    test('S4 migrate grants a role what workers need, and another reading', async () => {
+    test('S4 X5.4 where nothing can be written, as on a standby, runs are shown and checked, and an answer says what to name', async () => {
+      folder.write('pay.yaml', shout);
+      folder.write('asked.yaml', shout.replace('Shout?', 'Shout now?'));
+      folder.cairn('run', 'pay.yaml', '--run-id', 'open');
+      await server.run(
+        `create role standby_role login password 's'; alter role standby_role set default_transaction_read_only = on`,
+      );
+      try {
+        expect(folder.cairn('migrate', '--role', 'app', '--to', 'standby_role').code).toBe(0);
+        const url = new URL(server.url);
+        url.username = 'standby_role';
+        url.password = '';
+        vi.stubEnv('CAIRN_STORE', url.href);
+        vi.stubEnv('CAIRN_STORE_PASSWORD', 's');
+        expect(folder.cairn('ls').out).toMatch(/open +paused/);
+        expect(folder.json('check', '--file', 'asked.yaml')).toMatchObject({ count: 1, verdicts: { asks: 1 } });
+        const answered = folder.cairn('answer', 'open', 'yes');
+        expect([answered.code, answered.err]).toEqual([6, expect.stringContaining('name the server that is written')]);
+      } finally {
+        await server.run('drop owned by standby_role; drop role standby_role');
+      }
+    });
+
+    test('S4 migrate grants a role what workers need, and another reading, also of what a newer layout adds', async () => {
       await server.run(`create role worker_role login password 'w'; create role support_role login password 's'`);
       try {
         const granted = folder.json('migrate', '--role', 'app', '--to', 'worker_role');
         expect(granted).toMatchObject({ granted: { role: 'app', to: 'worker_role' } });
         expect(folder.cairn('migrate', '--role', 'viewer', '--to', 'support_role').code).toBe(0);
+        // Whoever was granted an older layout needs no new grant for what a newer one adds: the newest is taken away, and made again.
+        await server.run(`drop function cairn.is_removed(text, text); drop table cairn.duties, cairn.removed;
+          alter table cairn.runs drop column ended_at; update cairn.store set version = version - 1`);
+        expect(folder.cairn('migrate').code).toBe(0);
         const as = (user: string, password: string): void => {
           const url = new URL(server.url);
           url.username = user;
@@ -105,6 +132,20 @@ describe.skipIf(typeof found === 'string')(
         expect(folder.cairn('run', 'greet.yaml', '--run-id', 'r', '--input', 'who=you').code).toBe(0);
         as('support_role', 's');
         expect(folder.cairn('ls').out).toMatch(/r +completed/);
+        as('worker_role', 'w');
+        folder.write('pay.yaml', shout);
+        folder.write('asked.yaml', shout.replace('Shout?', 'Shout now?'));
+        folder.cairn('run', 'pay.yaml', '--run-id', 'open');
+        as('support_role', 's');
+        const checked = folder.json('check', '--file', 'asked.yaml', '--fail-on', 'asks');
+        expect(checked).toMatchObject({ count: 1, verdicts: { asks: 1 }, isFailing: true });
+        await server.run('revoke execute on all functions in schema cairn from support_role');
+        const denied = folder.cairn('check', '--file', 'asked.yaml');
+        expect([denied.code, denied.err]).toEqual([
+          6,
+          expect.stringContaining('permission denied for function now_ms'),
+        ]);
+        await server.run('grant execute on all functions in schema cairn to support_role');
         const refused = folder.cairn('rm', 'r', '--yes');
         expect([refused.code, refused.err]).toEqual([expect.any(Number), expect.stringContaining('STORE_READ_ONLY')]);
         // Rights that are taken away are told as that, at each door, and nothing of the run is lost.

@@ -52,9 +52,12 @@ const calls: Readonly<Record<string, readonly [call: (store: Store) => Promise<u
   ],
   'claimNext by hash': [
     (store) =>
-      store.claimNext({ tenant, workerId: 'w', leaseMs: 9, graphs: ['rare'], hashes: { rare: 'other' }, limit: 4 }),
+      store.claimNext({ tenant, workerId: 'w', leaseMs: 9, graphs: ['rare'], codes: { rare: 'other' }, limit: 4 }),
     'runs_ready_by_graph',
   ],
+  countRuns: [async (store) => store.countRuns?.({ tenant, status: ['failed'], exceptIds: ['x:'] }), 'runs_by_status'],
+  countOpen: [async (store) => store.countOpen?.(tenant), 'runs_by_status', 'waits_by_due'],
+  countCodes: [async (store) => store.countCodes?.(tenant, ['rare']), 'runs_by_graph'],
   listClaimable: [(store) => store.listClaimable({ tenant, limit: 4 }), 'runs_ready'],
   renewClaims: [(store) => store.renewClaims([claim]), 'runs_by_id'],
   commit: [(store) => store.commit(commitOf(claim, 2)).catch(() => undefined), 'runs_by_id'],

@@ -13,7 +13,7 @@ describe('a store of a user', () => {
       const advance = (byMs: number): void => void (aheadMs += byMs);
       return { store: createSmallStore(() => Date.now() + aheadMs), advance };
     },
-    supports: { pruning: false, removal: false, tags: false },
+    supports: { pruning: false, removal: false, tags: false, limits: false },
   });
 });
 

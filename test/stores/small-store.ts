@@ -6,7 +6,6 @@ import type {
   Claim,
   ClaimableQuery,
   Commit,
-  GraphHashes,
   Message,
   MessageReply,
   MessageRow,
@@ -33,8 +32,10 @@ interface Run {
   readonly snapshots: SnapshotRow[];
   readonly waits: { readonly no: number; readonly wait: WaitRow }[];
   readonly messages: (MessageRow & { isTaken: boolean })[];
+  readonly seats: Map<string, string>;
   status: RunRow['status'];
   graphHash: string;
+  code: string | undefined;
   token: number;
   owner: string | undefined;
   leaseUntil: number;
@@ -48,6 +49,7 @@ const fail = (code: ErrorCode, data: Readonly<Record<string, unknown>>): never =
   throw new CairnError(code, data);
 };
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+const hasEnded = ({ status }: Run): boolean => ['completed', 'failed', 'cancelled'].includes(status);
 const isUntaken = ({ isTaken }: { readonly isTaken: boolean }): boolean => !isTaken;
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 const never = Number.MAX_SAFE_INTEGER;
@@ -89,7 +91,7 @@ class SmallStore {
 
   #row(run: Run): RunRow {
     const { tenant, runId, key, graphId, meta, parent, checkpoint } = run.admission;
-    const { status, graphHash, schedule, owner } = run;
+    const { status, graphHash, code, schedule, owner } = run;
     const head = run.rows.at(-1) ?? checkpoint;
     const refusals = run.refusals.filter((one) => one.head === head.seq).map(({ by, at }) => ({ by, at }));
     return {
@@ -109,6 +111,7 @@ class SmallStore {
       createdAt: checkpoint.at,
       updatedAt: head.at,
       hasMessages: run.messages.some(isUntaken),
+      ...(code !== undefined && { code }),
       ...(parent && { parent }),
       ...(refusals.length > 0 && { refusals }),
       ...(owner !== undefined &&
@@ -119,7 +122,7 @@ class SmallStore {
   admitRun(admission: Admission) {
     const known = this.#find(admission);
     if (known) return { created: false, run: this.#row(known) };
-    const { tenant, runId, parent, checkpoint, waits, claim, status, graphHash } = admission;
+    const { tenant, runId, parent, checkpoint, waits, claim, status, graphHash, code } = admission;
     const { queue = '', priority = 0, dueAt = checkpoint.at, key } = admission.schedule ?? {};
     if (parent && !this.#find({ tenant, runId: parent.runId })?.rows.some(({ seq }) => seq === parent.seq))
       fail('CHECKPOINT_NOT_FOUND', { checkpoint: `${parent.runId}@${parent.seq}` });
@@ -128,9 +131,11 @@ class SmallStore {
       admission,
       status,
       graphHash,
+      code,
       rows: [checkpoint],
       snapshots: [],
       messages: [],
+      seats: new Map(),
       schedule: { queue, priority, dueAt, ...(key !== undefined && { key }) },
       waits: waits.map((wait) => ({ no: (this.#count += 1), wait })),
       token: 0,
@@ -150,7 +155,7 @@ class SmallStore {
     const died = run.owner !== undefined && run.owner !== workerId ? 1 : 0;
     const { head, deaths } = this.#row(run);
     run.deaths = { count: deaths + died, head };
-    run.deathsSinceRest += died;
+    run.deathsSinceRest = (run.status === 'paused' ? 0 : run.deathsSinceRest) + died;
     run.claims += 1;
     run.token = this.#count += 1;
     run.owner = workerId;
@@ -166,16 +171,15 @@ class SmallStore {
     return { claim: this.#grant(run, asked.workerId, asked.leaseMs), run: this.#row(run) };
   }
 
-  /** Whether the code of the asker may go on with a run: it has not refused it here, and no live worker has the run's own. */
-  #fitsCode(run: Run, hashes: GraphHashes = {}): boolean {
+  /** Whether the code of the asker may go on with a run: it has not refused it here, and is the run's own, or no live worker has that. */
+  #fitsCode(run: Run, { codes = {}, isPinned = false }: ClaimableQuery): boolean {
     const { graphId, tenant } = run.admission;
-    const own = Object.hasOwn(hashes, graphId) ? hashes[graphId] : undefined;
+    const own = Object.hasOwn(codes, graphId) ? codes[graphId] : undefined;
     if (own === undefined) return true;
     if (this.#row(run).refusals?.some(({ by }) => by === own)) return false;
-    const isServed = this.listWorkers(tenant).some(
-      (one) => one.remainingMs > 0 && one.graphs[graphId] === run.graphHash,
-    );
-    return own === run.graphHash || !isServed;
+    const code = run.code ?? run.graphHash;
+    if (own === code || code === '') return true;
+    return !isPinned && !this.listWorkers(tenant).some((one) => one.remainingMs > 0 && one.graphs[graphId] === code);
   }
 
   noteWorker(worker: WorkerBeat): void {
@@ -190,13 +194,14 @@ class SmallStore {
       .map(({ aliveMs, ...worker }) => ({ ...worker, remainingMs: worker.seenAt + aliveMs - now }));
   }
 
-  #claimable({ tenant, at = this.#now(), graphs, queues, hashes, except, limit }: ClaimableQuery) {
+  #claimable(query: ClaimableQuery) {
+    const { tenant, at = this.#now(), graphs, queues, except, limit } = query;
     const found = this.#ofTenant(tenant).flatMap((run) => {
       const { runId, graphId } = run.admission;
       const isWanted = (graphs?.includes(graphId) ?? true) && (queues?.includes(run.schedule.queue) ?? true);
       const isGoing = run.status === 'running' || run.status === 'cancelling';
       const isOpen = isGoing || run.status === 'paused';
-      if (!this.#fitsCode(run, hashes)) return [];
+      if (!this.#fitsCode(run, query)) return [];
       if (!isWanted || !isOpen || this.#isHeld(run) || except?.includes(runId) || run.schedule.dueAt > at) return [];
       const times = [
         ...(isGoing ? [run.schedule.dueAt] : []),
@@ -248,6 +253,7 @@ class SmallStore {
     checkpoint,
     status,
     graphHash,
+    code,
     openWaits = [],
     closeWaits = [],
     takeMessages = [],
@@ -262,6 +268,7 @@ class SmallStore {
     run.rows.push(checkpoint);
     run.status = status ?? run.status;
     run.graphHash = graphHash ?? run.graphHash;
+    run.code = code ?? run.code;
     const gone = new Set([...closeWaits, ...openWaits.map(({ waitId }) => waitId)]);
     const kept = run.waits.filter(({ wait }) => !gone.has(wait.waitId));
     run.waits.splice(0, Infinity, ...kept, ...openWaits.map((wait) => ({ no: (this.#count += 1), wait })));
@@ -274,14 +281,24 @@ class SmallStore {
   }
 
   postMessage(message: Message): MessageReply {
-    const run = this.#require(message);
-    const { kind, name, body, at, checksum } = message;
+    const { admission } = message;
+    const created = admission !== undefined && this.admitRun(admission).created;
+    const reply = this.#post(this.#require(message), message);
+    return created ? { status: 'accepted', created } : reply;
+  }
+
+  #post(run: Run, message: Message): MessageReply {
+    const { kind, name, body, at, checksum, seats = [] } = message;
     const row = { kind, name, body, at, ...(checksum && { checksum }) };
     const isOpen = kind === 'answer' && run.waits.some(({ wait }) => wait.waitId === name);
     const first = run.messages.find((other) => other.kind === kind && other.name === name);
     if (first && !(first.isTaken && (isOpen || kind === 'cancel')))
       return isSame(first.body, body) ? { status: 'equal' } : { status: 'taken', first: first.body };
+    if (message.isForOpen === true && hasEnded(run)) return { status: 'ended' };
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
+    const seat = seats.find((one) => (run.seats.get(one) ?? name) !== name);
+    if (seat !== undefined) return { status: 'seated', seat, holder: run.seats.get(seat) as string };
+    for (const one of seats) run.seats.set(one, name);
     if (first) run.messages.splice(run.messages.indexOf(first), 1);
     run.messages.push({ ...row, id: (this.#count += 1), isTaken: false });
     return { status: 'accepted' };
@@ -322,7 +339,7 @@ class SmallStore {
 
   listWaits: Store['listWaits'] = async ({ tenant, runId, kinds, dueBy = never, isAnswered, limit, cursor }) => {
     const isWanted = ({ messages }: Run, { kind, waitId, dueAt = never }: WaitRow): boolean =>
-      (kinds?.includes(kind) ?? true) &&
+      (kinds?.includes(kind) ?? kind !== 'delivery') &&
       dueAt <= dueBy &&
       (isAnswered === undefined ||
         isAnswered === messages.some((one) => isUntaken(one) && one.kind === 'answer' && one.name === waitId));
@@ -341,6 +358,12 @@ class SmallStore {
     });
     return { ...rest, rows: rows.map(toOpenWait) };
   };
+
+  clearDelivery(key: RunKey, waitId: string): void {
+    const { waits = [] } = this.#find(key) ?? {};
+    const index = waits.findIndex(({ wait }) => wait.waitId === waitId && wait.kind === 'delivery');
+    if (index >= 0) waits.splice(index, 1);
+  }
 
   readCheckpoints = (key: RunKey, { from, to, limit }: Parameters<Store['readCheckpoints']>[1]) =>
     (this.#find(key)?.rows ?? []).filter(({ seq }) => seq >= from && seq <= to).slice(0, limit);
@@ -400,6 +423,7 @@ export function createSmallStore(now: () => number): Store {
     readMessages: call(small.readMessages),
     hasMessage: call(small.hasMessage),
     listWaits: call(small.listWaits),
+    clearDelivery: call((key: RunKey, waitId: string) => small.clearDelivery(key, waitId)),
     removeRun: refuse('remove runs'),
     tagCheckpoint: refuse('tag checkpoints'),
     removeTag: call(() => undefined),

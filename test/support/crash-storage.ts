@@ -56,7 +56,7 @@ export function createTrialFolder(): { readonly empty: () => string; readonly re
 }
 
 /** A store in a folder, and blobs beside it. */
-export function placeInFolder(): CrashPlace {
+function placeInFolder(): CrashPlace {
   const folder = createTrialFolder();
   return {
     name: 'a folder',
@@ -74,7 +74,7 @@ export function placeInFolder(): CrashPlace {
 }
 
 /** A store in SQLite, and blobs in S3. */
-export function placeInS3(server: S3UnderTest): CrashPlace {
+function placeInS3(server: S3UnderTest): CrashPlace {
   const folder = createTrialFolder();
   return {
     name: 'SQLite, blobs in S3',

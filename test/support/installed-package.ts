@@ -30,6 +30,8 @@ export interface InstalledPackage {
   readonly app: string;
   /** Where it is installed. */
   readonly home: string;
+  /** What `npm pack` made. */
+  readonly archive: string;
   /** The executable `cairn`. */
   readonly executable: string;
   remove(): void;
@@ -63,6 +65,7 @@ export function installPackage(): InstalledPackage {
   return {
     app,
     home,
+    archive,
     executable: join(home, manifest.bin['cairn'] ?? ''),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };

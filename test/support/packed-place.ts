@@ -111,7 +111,7 @@ export function openPlace(installed: InstalledPackage): Place {
 /** The port that a server says it listens at. */
 export async function portOf({ stderr }: ChildProcess): Promise<number> {
   for await (const line of createInterface({ input: stderr as NodeJS.ReadableStream })) {
-    const port = Number(/listening at \S+:(\d+)/u.exec(line)?.[1] ?? 0);
+    const port = Number(/listening at [^\s"]+:(\d+)/u.exec(line)?.[1] ?? 0);
     if (port > 0) return port;
   }
   throw new Error('the server said no port');

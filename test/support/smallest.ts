@@ -33,7 +33,7 @@ export async function tellFaults<Case>(seeds: Iterable<number>, property: Proper
 }
 
 /** The smallest case that was found, and the first of its faults. */
-export async function describeSmallest<Case>(property: Property<Case>, failing: Case, seed: number): Promise<string> {
+async function describeSmallest<Case>(property: Property<Case>, failing: Case, seed: number): Promise<string> {
   const found = await findSmallest(property, failing, seed);
   const [fault] = await faultsIn(property, found, seed);
   return `the smallest that fails, made from seed ${seed}:\n${property.describe(found)}\n${fault ?? 'it fails only at times'}`;

@@ -36,10 +36,14 @@ export interface OpenOptions {
 export class StudioServer {
   readonly folder = mkdtempSync(join(tmpdir(), 'cairn-studio-test-'));
   readonly store = `sqlite:${this.folder}/runs.sqlite`;
-  readonly config = join(root, 'examples/studio/cairn.config.ts');
+  readonly config: string;
   url = '';
   #browser: Browser | undefined;
   #server: ChildProcess | undefined;
+
+  constructor(config = join(root, 'examples/studio/cairn.config.ts')) {
+    this.config = config;
+  }
 
   get browser(): Browser {
     if (this.#browser === undefined) throw new Error('the browser is not there');
@@ -98,7 +102,7 @@ export class StudioServer {
   ): Promise<Seen> {
     const viewport = { width, height: width < 500 ? 844 : 900 };
     const context = await this.browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
-    context.setDefaultTimeout(30_000);
+    context.setDefaultTimeout(60_000);
     const seen = await this.tab(context, path);
     await seen.page.getByLabel('Token').fill(given);
     await seen.page.getByRole('button', { name: 'Sign in' }).click();

@@ -22,7 +22,7 @@ export interface YamlPlanOptions {
 }
 
 /** The input of every random workflow. */
-export const yamlPlanInput: { readonly word: string } = { word: 'start' };
+const yamlPlanInput: { readonly word: string } = { word: 'start' };
 
 type Kind = 'effect' | 'items' | 'confirm' | 'choice' | 'text' | 'interview' | 'call' | 'calls';
 
@@ -199,7 +199,7 @@ export function buildYamlPlan({ text, others }: YamlPlan, process: CrashProcess)
 }
 
 /** Answers follow from the prompt. */
-export function answerYamlPlan({ prompt = '', choices }: OpenQuestion): string {
+function answerYamlPlan({ prompt = '', choices }: OpenQuestion): string {
   if (choices?.length === 3) return String(1 + (mixNumber(prompt) % 3));
   if (choices !== undefined) return mixNumber(prompt) % 3 === 0 ? 'no' : 'yes';
   // What was refused once is not said again.

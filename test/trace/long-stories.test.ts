@@ -88,8 +88,13 @@ test('ten times the run takes at most twelve times the CPU to tell', async () =>
     return Math.min(...trials);
   };
   await cpuMs(100);
-  const small = await cpuMs(200);
-  expect((await cpuMs(2000)) / small).toBeLessThan(12);
+  // What else the process does is counted too, now and then: what grows faster does so each time.
+  let ratio = Number.POSITIVE_INFINITY;
+  for (let pair = 0; pair < 3 && ratio >= 12; pair += 1) {
+    const small = await cpuMs(200);
+    ratio = Math.min(ratio, (await cpuMs(2000)) / small);
+  }
+  expect(ratio).toBeLessThan(12);
 });
 
 test('a text of more lines than a call takes arguments is printed', () => {

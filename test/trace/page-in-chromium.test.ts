@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { openHistory } from '../../src/app/open-store/open-history.ts';
-import { drawPage } from '../../src/app/on-demand.ts';
+import { drawPage } from '../../src/app/draw/index.ts';
 import { runDot } from '../dot-kit.ts';
 import { findChromium, lookAt } from '../support/chromium.ts';
 

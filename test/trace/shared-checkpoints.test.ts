@@ -10,7 +10,7 @@ import { outcome, type NodeContext } from '../../src/graph/contracts/node-contra
 import { compileExpression } from '../../src/graph/expression/expression.ts';
 import { END, START, type EdgeDefinition, type Graph, type NodeDefinition } from '../../src/graph/graph.ts';
 import type { StatePlace } from '../../src/history/access/place.ts';
-import type { ResolvedReference } from '../../src/history/read/tag-checkpoint.ts';
+import type { ResolvedReference } from '../../src/history/read/references.ts';
 import { blameValue } from '../../src/history/explain/blame.ts';
 import { postMortem } from '../../src/history/explain/post-mortem.ts';
 import type { StoryEntry } from '../../src/history/explain/story.ts';

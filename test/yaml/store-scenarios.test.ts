@@ -2,12 +2,14 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { loadState } from '../../src/history/load/load.ts';
-import { admitValue, decodeJson, encodeValue } from '../../src/state/values/codec.ts';
-import { defaultLimits } from '../../src/engine/limits.ts';
+import { admitValue } from '../../src/state/values/admit.ts';
+import { decodeJson } from '../../src/state/values/revive.ts';
+import { encodeValue } from '../../src/state/values/encode.ts';
+import { defaultBounds } from '../../src/engine/bounds.ts';
 import { outputsOf, yamlBench } from '../yaml-bench.ts';
 
 const roundTrip = (value: unknown): unknown =>
-  decodeJson(encodeValue(admitValue(value, ['value'], defaultLimits, undefined).value));
+  decodeJson(encodeValue(admitValue(value, ['value'], defaultBounds, undefined).value));
 
 const oneBlock = (name: string): string => `
 name: ${name}

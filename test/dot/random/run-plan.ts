@@ -4,7 +4,7 @@ import type { OpenQuestion, RunResult } from '../../../src/engine/api.ts';
 import type { Graph } from '../../../src/graph/graph.ts';
 import { driveRun, type EffectOracle } from '../../../src/testing/crash-kit/find-effect-faults.ts';
 import { modelRequestOf } from '../../../src/dialects/dot/run/handlers/agent.ts';
-import { textOf } from '../../../src/graph/contracts/contracts.ts';
+import { textOf } from '../../../src/graph/contracts/model-messages.ts';
 import { createScriptedModels } from '../../../src/models/scripted.ts';
 import type { Models } from '../../../src/ports/model.ts';
 import { createBench, type Bench } from '../../engine-kit.ts';

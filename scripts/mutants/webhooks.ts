@@ -1,0 +1,148 @@
+/** Changes of meaning in what webhooks are told, and where deliveries go. */
+import type { Mutant } from './mutant.ts';
+
+const webhooks = ['src/engine/webhooks/webhooks.test.ts'];
+const sending = ['src/app/webhooks/send-webhook.test.ts'];
+
+export const webhooksMutants: readonly Mutant[] = [
+  {
+    name: 'what is owed is not written with its commit',
+    file: 'src/engine/live-run/committer.ts',
+    old: '...(owed.length > 0 && { openWaits: [...(index?.openWaits ?? []), ...owed] }),',
+    new: '',
+    tests: webhooks,
+  },
+  {
+    name: 'a delivery that was admitted stays owed',
+    file: 'src/engine/webhooks/deliveries.ts',
+    old: 'await store.clearDelivery(key, row.waitId);',
+    new: '',
+    tests: webhooks,
+  },
+  {
+    name: 'a delivery is cleared before it is admitted',
+    file: 'src/engine/webhooks/deliveries.ts',
+    old: 'const owed = readDelivery(key, row) as OwedDelivery | undefined;',
+    new: 'await store.clearDelivery(key, row.waitId);\n    const owed = readDelivery(key, row) as OwedDelivery | undefined;',
+    tests: webhooks,
+  },
+  {
+    name: 'nobody looks for what owners left owed',
+    file: 'src/engine/worker.ts',
+    old: 'this.#sweep();',
+    new: '',
+    tests: webhooks,
+  },
+  {
+    name: 'deliveries tell webhooks of themselves',
+    file: 'src/engine/webhooks/deliveries.ts',
+    old: "if (webhooks === undefined || isOfOrigin(run, 'webhook')) return undefined;",
+    new: 'if (webhooks === undefined) return undefined;',
+    tests: webhooks,
+  },
+  {
+    name: 'an import that is not trusted tells webhooks',
+    file: 'src/engine/webhooks/deliveries.ts',
+    old: 'if (isImported === true || isRestored === true) return undefined;',
+    new: '',
+    tests: webhooks,
+  },
+  {
+    name: 'an experiment tells webhooks',
+    file: 'src/engine/live-run/run-core.ts',
+    old: 'owedBy: this.root.noEffects === undefined ? env.deliveries?.counter(run, graph) : undefined,',
+    new: 'owedBy: env.deliveries?.counter(run, graph),',
+    tests: webhooks,
+  },
+  {
+    name: 'whoever makes a run of deliveries is believed',
+    file: 'src/engine/webhooks/deliveries.ts',
+    old: "const isOurs = origin === 'webhook' && isImported !== true && isRestored !== true;",
+    new: 'const isOurs = (origin ?? isImported ?? isRestored ?? true) !== undefined;',
+    tests: webhooks,
+  },
+  {
+    name: 'a process ends before what it owes was tried',
+    file: 'src/engine/engine.ts',
+    old: 'await this.#deliveries.close();',
+    new: '',
+    tests: webhooks,
+  },
+  {
+    name: 'a receiver that wants no more is asked again',
+    file: 'src/engine/webhooks/delivery-graph.ts',
+    old: "code !== 'WEBHOOK_GONE' && code !== 'WEBHOOK_REFUSED'",
+    new: "code !== 'WEBHOOK_REFUSED'",
+    tests: webhooks,
+  },
+  {
+    name: 'what a person in a chat is asked is told',
+    file: 'src/engine/webhooks/owed.ts',
+    old: "!isAnswerable(wait) || wait.audience === 'user'",
+    new: '!isAnswerable(wait)',
+    tests: webhooks,
+  },
+  {
+    name: 'the message of a failure is told as it is',
+    file: 'src/engine/webhooks/owed.ts',
+    old: 'return shown({ node, code, message: message.slice(0, 2_000) });',
+    new: 'return { node, code, message: message.slice(0, 2_000) };',
+    tests: webhooks,
+  },
+  {
+    name: 'deliveries are listed among runs',
+    file: 'src/history/read/list-runs.ts',
+    old: 'asked === undefined && (graphId === deliveryGraphId ||',
+    new: 'asked === undefined && (graphId === undefined ||',
+    tests: webhooks,
+  },
+  {
+    name: 'an address is not looked at if it needs no name',
+    file: 'src/app/webhooks/send-webhook.ts',
+    old: 'if (!delivery.isPrivate && isIP(host) !== 0 && isPrivateAddress(host))',
+    new: 'if (false as boolean)',
+    tests: sending,
+  },
+  {
+    name: 'a name may lead to a private address',
+    file: 'src/app/webhooks/send-webhook.ts',
+    old: '...(!isPrivate && { lookup: publicLookup }),',
+    new: '...(isPrivate && { lookup: publicLookup }),',
+    tests: sending,
+  },
+  {
+    name: 'an old signature is believed',
+    file: 'src/app/webhooks/standard-webhook.ts',
+    old: 'if (Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds) return false;',
+    new: '',
+    tests: sending,
+  },
+  {
+    name: 'every hosts’ grant means a private one',
+    file: 'src/graph/permissions/permissions.ts',
+    old: "const named = granted === true ? [] : (granted ?? []).filter((pattern) => !pattern.includes('*'));",
+    new: 'const named = granted;',
+    tests: ['src/graph/permissions/permissions.test.ts'],
+  },
+  {
+    name: 'a delivery is listed among what a run waits for',
+    file: 'src/stores/run-queries.ts',
+    old: "kinds === undefined ? stored.wait.kind !== 'delivery' : kinds.includes(stored.wait.kind)",
+    new: 'kinds === undefined || kinds.includes(stored.wait.kind)',
+    tests: ['src/stores/memory/memory-store.test.ts'],
+  },
+  {
+    name: 'a delivery that nobody vouches for starts a run',
+    file: 'src/http/hooks.ts',
+    old: 'if (!(await isVerified(hook, delivery)))',
+    new: 'if (!(await isVerified(hook, delivery)) && false)',
+    tests: ['src/http/hooks.test.ts'],
+  },
+  {
+    name: 'a delivery is taken without an id',
+    file: 'src/http/hooks.ts',
+    old: '  requireIds(action);\n',
+    new: '  void requireIds;\n',
+    tests: ['src/http/hooks.test.ts'],
+  },
+];
