@@ -10,7 +10,7 @@ test(
   () => {
     const script = join(import.meta.dirname, 'hold-items.ts');
     const bytes = JSON.parse(
-      execFileSync(process.execPath, ['--expose-gc', '--no-warnings', script, String(scale(600, 20_000))], {
+      execFileSync(process.execPath, ['--expose-gc', '--no-warnings', script, String(scale(3_000, 20_000))], {
         encoding: 'utf8',
       }),
     ) as Readonly<Record<string, number>>;
