@@ -23,13 +23,13 @@ const rooms: Readonly<Record<string, { readonly sources: readonly string[]; read
     sources: [
       'src/agents/tools/approval.ts',
       'src/agents/people/ask-person.ts',
-      'src/dialects/code/approval.ts',
+      'src/dialects/approval.ts',
       'src/operations/runs/reserved-answers.ts',
       'src/schema/approval-answer.ts',
     ],
     tests: [
       'src/agents/{tools,people}/*.test.ts',
-      'src/dialects/code/approval.test.ts',
+      'src/dialects/approval.test.ts',
       'src/operations/runs/reserved-answers.test.ts',
       'test/security/approvals.test.ts',
     ],

@@ -42,7 +42,7 @@ export { compileGraph } from './graph/compile/compile-graph.ts';
 export { CairnError, type ErrorCode } from './errors.ts';
 export type { CompiledGraph, GraphResult } from './dialects/code/compiled-graph.ts';
 export type { CompileOptions } from './dialects/code/run-options.ts';
-export type { Approved, NodeApproval } from './dialects/code/approval.ts';
+export type { Approved, NodeApproval } from './dialects/approval.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
 export type { Flow, FlowNode, FlowNodeResult, FlowOptions, FlowOutcome, FlowResult } from './dialects/flow/flow.ts';

@@ -10,12 +10,12 @@ const approvalsTests = [
   'src/agents/people/ask-person.test.ts',
   'src/agents/tools/approval.test.ts',
   'src/agents/tools/inner-agents.test.ts',
-  'src/dialects/code/approval.test.ts',
+  'src/dialects/approval.test.ts',
   'src/operations/runs/reserved-answers.test.ts',
   'test/security/approvals.test.ts',
   'src/agents/tools/decisions.test.ts',
   'src/agents/tools/observation.test.ts',
-  'src/dialects/code/approval-settings.test.ts',
+  'src/dialects/approval-settings.test.ts',
   'src/operations/runs/reserved-forks.test.ts',
 ];
 
@@ -151,14 +151,14 @@ export const drawnMutants: readonly Mutant[] = [
   },
   {
     name: 'approvals 3: a bound counts with what it excludes, or the other way round',
-    file: 'src/dialects/code/approval.ts',
+    file: 'src/dialects/approval.ts',
     old: "  if (deadlineMs !== undefined && !(Number.isFinite(deadlineMs) && deadlineMs > 0)) return fault('deadlineMs is no number over 0', 'give milliseconds'); // prettier-ignore",
     new: "  if (deadlineMs !== undefined && !(Number.isFinite(deadlineMs) && deadlineMs >= 0)) return fault('deadlineMs is no number over 0', 'give milliseconds'); // prettier-ignore",
     tests: approvalsTests,
   },
   {
     name: 'approvals 4: a condition is negated',
-    file: 'src/dialects/code/approval.ts',
+    file: 'src/dialects/approval.ts',
     old: "  const reason = `${id} was rejected${by === undefined ? '' : ` by ${by}`}${feedback === undefined ? '' : `: ${feedback}`}`;",
     new: "  const reason = `${id} was rejected${!(by === undefined) ? '' : ` by ${by}`}${feedback === undefined ? '' : `: ${feedback}`}`;",
     tests: approvalsTests,

@@ -4,7 +4,7 @@ import { finalForm, isRecord } from '../agents/check-options.ts';
 import type { ModelSettings, ModelStepOptions } from '../agents/model/model-step.ts';
 import { scopeContext } from '../agents/tools/tool-calls.ts';
 import { AgentGraph } from '../dialects/code/agent-graph.ts';
-import type { Approved } from '../dialects/code/approval.ts';
+import type { Approved } from '../dialects/approval.ts';
 import { CompiledGraph, type GraphResult } from '../dialects/code/compiled-graph.ts';
 import { defineReturns, returnsId, type ReturnsFunction } from '../dialects/code/returns-node.ts';
 import type { CompileOptions, ContinueOptions, GraphParts, RunTarget } from '../dialects/code/run-options.ts';

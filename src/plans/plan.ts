@@ -1,5 +1,5 @@
 /** Plans: tasks for agents, as data. A plan is checked as a whole and compiled to a graph with a node for each task (PL1). */
-import { withInput, contextWith } from '../dialects/code/approval.ts';
+import { withInput, contextWith } from '../dialects/approval.ts';
 import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile/compile-graph.ts';
 import { hashValue } from '../graph/canonical.ts';

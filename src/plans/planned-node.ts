@@ -1,7 +1,7 @@
 /** The node that carries out a plan: a child run with a node for each task, and one for each extension that is allowed (PL2). */
 import { CairnError } from '../errors.ts';
 import type { EffectClass, NodeContext, StateView } from '../graph/contracts/node-contract.ts';
-import { stateOfRun } from '../dialects/code/approval.ts';
+import { stateOfRun } from '../dialects/approval.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { tool, type ComposedTool } from '../agents/tools/tool-box.ts';
 import { asInnerWork, isStronger } from '../graph/effect-strength.ts';

@@ -16,8 +16,8 @@ import type { Amounts } from '../../graph/amounts.ts';
 import type { Webhook } from '../../graph/webhooks.ts';
 import type { NoNames } from '../../graph/contracts/node-contract.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
-import { layApprovals } from './approval.ts';
-import { withDerived } from './derived-names.ts';
+import { layApprovals } from '../approval.ts';
+import { withDerived } from '../derived-names.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
 import {

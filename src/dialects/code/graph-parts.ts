@@ -13,7 +13,7 @@ import {
   type EdgeDefinition,
   type Reducer,
 } from '../../graph/graph.ts';
-import { checkApproval, contextWith, type ApprovedNode, type NodeApproval } from './approval.ts';
+import { checkApproval, contextWith, type ApprovedNode, type NodeApproval } from '../approval.ts';
 import { nearest } from '../../graph/nearest.ts';
 import { functionChoice, functionCondition } from '../../graph/condition.ts';
 import type { SettledOutcome } from './typed-state.ts';

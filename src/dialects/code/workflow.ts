@@ -18,8 +18,8 @@ import {
 import type { RunResult } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import { callPlace } from './agent-graph.ts';
-import { layApprovals } from './approval.ts';
-import { withDerived } from './derived-names.ts';
+import { layApprovals } from '../approval.ts';
+import { withDerived } from '../derived-names.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';

@@ -34,6 +34,7 @@ import { codergenHandler, agentHandler, commandAgentHandler } from './run/handle
 import { conditionalHandler, type PipelineResult } from './run/handlers/ends.ts';
 import { fanInHandler } from './run/handlers/fan-in.ts';
 import { humanHandler } from './run/handlers/human.ts';
+import { needsApproval } from './run/stage/approval.ts';
 import type { StageEnding, StageHandler } from './run/stage/attempts.ts';
 import { toolHandler } from './run/handlers/tool.ts';
 import { DotFaults } from './text/faults.ts';
@@ -394,7 +395,7 @@ function describe(
         ...(inside !== undefined && { inside }),
         attempts: retryOf(stage, pipeline).attempts,
         isIdempotent: handler?.isIdempotent?.(stage) ?? false,
-        asks: stage.type === 'wait.human' || (child?.blocks.some(({ asks }) => asks) ?? false),
+        asks: stage.type === 'wait.human' || needsApproval(stage) || (child?.blocks.some(({ asks }) => asks) ?? false),
         workflow: undefined,
         wave: waveOf.get(id) ?? 0,
       },

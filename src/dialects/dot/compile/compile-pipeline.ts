@@ -47,6 +47,7 @@ import {
 } from '../run/stage/choose-edge.ts';
 import { childHandler } from '../run/handlers/child.ts';
 import { parallelHandler } from '../run/handlers/parallel.ts';
+import { needsApproval } from '../run/stage/approval.ts';
 import { routeOf, stageImplementation } from '../run/stage/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage/attempts.ts';
 import { isStatus } from '../run/stage/stage-outcome.ts';
@@ -312,7 +313,7 @@ class GraphParts {
       id: stage.id,
       type: stage.type,
       config: { attributes: this.#recordedAttributes(stage) },
-      effect: stage.type === 'wait.human' ? 'human' : graph === undefined ? 'pure' : 'read',
+      effect: stage.type === 'wait.human' || needsApproval(stage) ? 'human' : graph === undefined ? 'pure' : 'read',
       implementation: {
         ...stageImplementation(handler, parts, {
           isBuiltIn:

@@ -5,6 +5,7 @@ import { acceleratorOf, normalLabel } from '../model/edge-label.ts';
 import { outcomesRead } from '../model/layout.ts';
 import type { Report } from './report.ts';
 import { stageTools } from '../../../graph/contracts/stage-agent.ts';
+import { needsApproval } from '../run/stage/approval.ts';
 
 // Lint rules for timeouts of commands: how long they may be, and what is not tried again after them.
 
@@ -48,6 +49,9 @@ const builtIn: ReadonlySet<string> = new Set(typeOfShape.values());
 const reserved: ReadonlySet<string> = new Set(['outputs', '__start__', '__end__']);
 
 /** Attributes that have an effect only on stages of some types, by these types. */
+/** What is said of a question: that of a stage that asks, or the approval of another. */
+const askingAttributes = ['assignees', 'four_eyes', 'remind_after', 'escalate_after', 'escalate_to'];
+
 const heeded: readonly (readonly [names: readonly string[], types: readonly string[]])[] = [
   [['prompt'], ['codergen', 'parallel.fan_in', childType]],
   [
@@ -77,10 +81,9 @@ const heeded: readonly (readonly [names: readonly string[], types: readonly stri
     ['idempotent', 'status_file', 'workdir'],
     ['tool', 'codergen'],
   ],
-  [
-    ['human.default_choice', 'human.type', 'assignees', 'four_eyes', 'remind_after', 'escalate_after', 'escalate_to'],
-    ['wait.human'],
-  ],
+  [['human.default_choice', 'human.type'], ['wait.human']],
+  [['approval'], ['codergen', 'tool', childType]],
+  [askingAttributes, ['wait.human', 'codergen', 'tool', childType]],
   [['join_policy', 'error_policy', 'max_parallel'], ['parallel']],
   [
     ['max_retries', 'retry_policy', 'allow_partial', 'timeout'],
@@ -91,6 +94,7 @@ const heeded: readonly (readonly [names: readonly string[], types: readonly stri
 const heedingTypes: ReadonlyMap<string, readonly string[]> = new Map(
   heeded.flatMap(([names, types]) => names.map((name) => [name, types])),
 );
+
 /** What an attribute has an effect together with, besides the type of its stage. */
 interface Companion {
   readonly isThere: (stage: Stage, report: Report) => boolean;
@@ -107,6 +111,11 @@ const command: Companion = {
   fix: 'give it an agent_command, or take it out',
 };
 const tools: Companion = { isThere: hasTools, why: 'it has no tools', fix: 'give it tools, or take it out' };
+const asking: Companion = {
+  isThere: (stage) => stage.type === 'wait.human' || needsApproval(stage),
+  why: 'it asks nobody',
+  fix: 'give it an approval, or take it out',
+};
 const companions: ReadonlyMap<string, Companion> = new Map([
   [
     'workdir',
@@ -116,6 +125,7 @@ const companions: ReadonlyMap<string, Companion> = new Map([
       fix: 'take it out',
     },
   ],
+  ...askingAttributes.map((name) => [name, asking] as const),
   ['tools', { ...tools, why: 'its agent_command brings tools of its own', fix: 'take one of them out' }],
   ['allow_tools', tools],
   ['max_turns', tools],
@@ -145,6 +155,7 @@ export function lintStages(report: Report): void {
       lintTimeout(report, stage);
     }
     if (stage.type === 'wait.human') lintChoices(report, stage);
+    else if (needsApproval(stage)) lintEyes(report, stage);
     if (stage.type === childType) lintChild(report, stage);
   }
 }
@@ -265,7 +276,7 @@ function lintEyes({ pipeline, error }: Report, { id, attributes }: Stage): void 
   if (other === '') return;
   const place = attributes.placeOf('four_eyes');
   const found = pipeline.stages.get(other);
-  if (other === id || found === undefined || kindOf(found) !== 'wait.human')
+  if (other === id || found === undefined || (kindOf(found) !== 'wait.human' && !needsApproval(found)))
     error(
       'human_eyes',
       place,

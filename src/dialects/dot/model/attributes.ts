@@ -144,6 +144,7 @@ const nodeRules: RuleTable = {
   max_visits: integer,
   limit: text,
   idempotent: boolean,
+  approval: text,
   'human.default_choice': text,
   assignees: text,
   four_eyes: text,

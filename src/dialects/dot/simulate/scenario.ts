@@ -178,6 +178,7 @@ export function scriptStages({ stages }: Scenario, types: readonly string[]): Sc
   };
   const scripted: StageHandler = {
     effect: 'read',
+    isStandIn: true,
     isIdempotent: () => true,
     run: ({ parts: { stage } }) => outcomeOf(next(stage.id)),
   };

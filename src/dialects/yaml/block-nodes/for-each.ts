@@ -12,8 +12,8 @@ import { isMapping, describeValue } from '../file/shape.ts';
 import { isTooDeep, reasonOf } from '../../../errors.ts';
 import { runParts } from '../../../graph/run-parts.ts';
 import type { Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
-import { SecretReference } from '../../../graph/secret-reference.ts';
 import { ItemContext, StepItemContext } from '../../block-context.ts';
+import { withoutSecrets } from './block-approval.ts';
 import { orEmpty } from './block-node.ts';
 import { resolveFileOutputs, scopeOf, type BlockParts, callWorkflow } from './callable-workflow.ts';
 import type { BlockScope, OutputShape, BlockShape } from './block-scope.ts';
@@ -281,14 +281,6 @@ function itemFailure(iterations: readonly Iteration[], failures: ReadonlyMap<str
     data: { failed: failed.slice(0, 100), count: failed.length },
     cause,
   });
-}
-
-/** Inputs as they are hashed: each secret is replaced by the text that names it. */
-function withoutSecrets(value: unknown): unknown {
-  if (value instanceof SecretReference) return value.text;
-  if (Array.isArray(value)) return value.map(withoutSecrets);
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutSecrets(item)]));
 }
 
 /** The shape of a block. Undefined means that references see the output as it is stored. */

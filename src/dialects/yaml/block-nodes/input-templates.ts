@@ -20,11 +20,15 @@ export interface InputTemplates {
   /** Names of the inputs that are computed. */
   readonly pending: readonly string[];
   readonly secrets: readonly string[];
+  /** Names of the inputs that hold secrets. */
+  readonly secretInputs: readonly string[];
   /**
    * Computes and checks all inputs, before anything has an effect.
    * @throws NodeFailure with code INPUT_INVALID, PERMISSION_DENIED, REFERENCE_ABSENT or EXPRESSION_FAILED
    */
   readonly resolve: (scope: Scope) => Inputs;
+  /** Checks inputs that a person changed. @throws NodeFailure as `resolve` does */
+  readonly checkAll: (inputs: Inputs) => Inputs;
 }
 
 interface Computed {
@@ -89,7 +93,16 @@ export function readInputTemplates(
     });
   checkNeeds(faults, type, { literals: frozen, computed }, secrets, at, withheld);
   const pending = computed.map(({ name }) => name);
-  return { literals: frozen, pending, secrets, resolve: createResolve(type, frozen, computed, withheld) };
+  const check = (inputs: Inputs, faults: readonly string[] = []): Inputs => checkInputs(type, inputs, withheld, faults);
+  const secretInputs = computed.flatMap(({ name, template }) => (template.named.secrets.length > 0 ? [name] : []));
+  return {
+    literals: frozen,
+    pending,
+    secrets,
+    secretInputs,
+    resolve: createResolve(frozen, computed, check),
+    checkAll: (given) => check(given, fieldFaults(type, given, secretInputs)),
+  };
 }
 
 function canonicalNames(type: NodeType): ReadonlyMap<string, string> {
@@ -170,11 +183,34 @@ function checkNeeds(
   }
 }
 
+/** What is wrong with each input by itself. A secret is a text with hidden content, and a command was checked when it was read. */
+function fieldFaults({ inputs: fields }: NodeType, given: Inputs, secretInputs: readonly string[]): readonly string[] {
+  return Object.entries(given).flatMap(([name, value]) => {
+    const { kind, schema } = fields[name] as InputField;
+    const fault =
+      kind === 'command' || secretInputs.includes(name) ? undefined : schemaFault(schema, value, `\`${name}\``);
+    return fault ?? [];
+  });
+}
+
+function checkInputs(type: NodeType, inputs: Inputs, withheld: Withheld | undefined, found: readonly string[]): Inputs {
+  const faults = [...found];
+  if (faults.length === 0 && type.check !== undefined)
+    faults.push(...type.check(inputs).map(({ message, fix }) => `${message} (${fix})`));
+  if (faults.length > 0) throw refusal('INPUT_INVALID', `the inputs of ${type.name} do not fit: ${faults.join('; ')}`);
+  if (withheld !== undefined && type.needs !== undefined) {
+    for (const need of type.needs(inputs)) {
+      const reason = withheld(need);
+      if (reason !== undefined) throw refusal('PERMISSION_DENIED', `${type.name} is not allowed here: ${reason}`);
+    }
+  }
+  return inputs;
+}
+
 function createResolve(
-  type: NodeType,
   literals: Inputs,
   computed: readonly Computed[],
-  withheld: Withheld | undefined,
+  check: (inputs: Inputs, faults: readonly string[]) => Inputs,
 ): InputTemplates['resolve'] {
   // Literal inputs were checked when the file was read.
   if (computed.length === 0) return () => literals;
@@ -184,17 +220,7 @@ function createResolve(
     shareBudget(() => {
       for (const one of computed) resolveOne(one, evaluateBefore(one.template, scope), inputs, faults);
     });
-    if (faults.length === 0 && type.check !== undefined)
-      faults.push(...type.check(inputs).map(({ message, fix }) => `${message} (${fix})`));
-    if (faults.length > 0)
-      throw refusal('INPUT_INVALID', `the inputs of ${type.name} do not fit: ${faults.join('; ')}`);
-    if (withheld !== undefined && type.needs !== undefined) {
-      for (const need of type.needs(inputs)) {
-        const reason = withheld(need);
-        if (reason !== undefined) throw refusal('PERMISSION_DENIED', `${type.name} is not allowed here: ${reason}`);
-      }
-    }
-    return inputs;
+    return check(inputs, faults);
   };
 }
 

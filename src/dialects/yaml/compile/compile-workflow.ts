@@ -36,6 +36,8 @@ import { withTime } from '../block-nodes/block-node.ts';
 import type { Withheld } from '../block-nodes/input-templates.ts';
 import { readDocument, type YamlDocument } from '../file/read-document.ts';
 import { TemplateReader } from '../block-nodes/template-reader.ts';
+import { layApprovals } from '../../approval.ts';
+import { withDerived } from '../../derived-names.ts';
 import type { CheckpointSettings, WorkflowInput, TextWorkflow } from '../../text-workflow.ts';
 
 // Finds the inputs of a workflow that declares none: the unknown names that its texts read.
@@ -189,6 +191,7 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
     workflow,
   );
   checkHooks(faults, file, around.withheld);
+  checkBeside(faults, file);
   if (faults.hasErrors) return { workflow: undefined, violations: faults.violations };
   const graph = buildGraph(faults, document, file, { order, inputs, blocks, outputs, timed: workflow.timed }, around);
   if (graph === undefined) return { workflow: undefined, violations: faults.violations };
@@ -218,6 +221,18 @@ function checkHooks(faults: Faults, { webhooks }: WorkflowFile, withheld: Withhe
       if (reason !== undefined)
         faults.add(['webhooks', index], { rule: 'Y6', message, fix: 'take it out, or ask the operator for the grant' });
     }
+}
+
+/** What follows an end follows at once: nothing leads there by way of a question. */
+function checkBeside(faults: Faults, file: WorkflowFile): void {
+  for (const { id, approval, at } of file.blocks)
+    if (approval !== undefined && isBeside(file, id))
+      faults.add([...at, 'approval'], {
+        rule: 'Y15',
+        atKey: true,
+        message: `${id} follows the end of a run, and asks nobody first`,
+        fix: 'let it run a workflow with a block that needs the approval',
+      });
 }
 
 function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string, NodeType>): readonly WorkflowInput[] {
@@ -318,12 +333,16 @@ function buildGraph(
   const written = [...blocks.values()].map(({ node }) => (isBeside(file, node.id) ? beside(node) : node));
   const nodes = [...written.map((node) => (timed.has(node.id) ? withTime(node) : node)), outputs];
   const names = { blocks: renamed, inputs: inputs.map(({ name }) => name) };
+  const approvals = new Map(
+    [...blocks].flatMap(([id, { approval }]) => (approval === undefined ? [] : [[id, approval]])),
+  );
+  const laid = layApprovals(nodes, edgesOf(document, order, file), approvals, Object.fromEntries(renamed));
   try {
     const graph = compileGraph({
       id: file.name,
-      ...(renamed.size === 0 ? { nodes } : { nodes: nodes.map((node) => recordedNode(node, names)) }),
-      ...(renamed.size > 0 && { renamed: Object.fromEntries(renamed) }),
-      edges: edgesOf(document, order, file),
+      nodes: renamed.size === 0 ? laid.nodes : laid.nodes.map((node) => recordedNode(node, names)),
+      ...(renamed.size > 0 && { renamed: withDerived(Object.fromEntries(renamed), laid.nodes) }),
+      edges: laid.edges,
       schemas: { input: inputSchema(inputs) },
       policies: policiesOf(file, around.checkpoint),
       ...(file.webhooks.length > 0 && { webhooks: file.webhooks }),

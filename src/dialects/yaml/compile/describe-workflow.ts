@@ -2,6 +2,7 @@
 import type { NodeDefinition, Graph, Violation } from '../../../graph/graph.ts';
 import type { EffectClass, InnerWork, NodeImplementation } from '../../../graph/contracts/node-contract.ts';
 import type { CallableWorkflow, NodeType, PlannedTool } from '../../../graph/contracts/node-type.ts';
+import { approvedInputs, readApproval } from '../block-nodes/block-approval.ts';
 import { blockImplementation } from '../block-nodes/block-node.ts';
 import {
   scopeOfState,
@@ -18,6 +19,7 @@ import { noScope, type TemplateReader } from '../block-nodes/template-reader.ts'
 import type { Template } from '../expression/template.ts';
 import { actInside, strengthOfGraph } from '../../../graph/effect-strength.ts';
 import { groupByWave } from '../../../graph/shape/loops.ts';
+import type { ApprovedNode } from '../../approval.ts';
 import type { CheckpointSettings, TextWorkflow, WorkflowBlock, WorkflowInput } from '../../text-workflow.ts';
 import type { BlockOrder } from './workflow-names.ts';
 
@@ -42,6 +44,8 @@ export interface BlockSurroundings {
 /** A node, and properties of its block. */
 export interface CompiledBlock {
   readonly node: NodeDefinition;
+  /** The question before it. */
+  readonly approval: ApprovedNode | undefined;
   readonly effect: EffectClass;
   /** Whether a repetition with the same key has no second effect. */
   readonly isIdempotent: boolean;
@@ -52,7 +56,9 @@ export interface CompiledBlock {
 /** Reads a block's texts, checks everything that can be checked, and makes its node. Every fault is reported. */
 export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurroundings): CompiledBlock {
   const { faults, reader, workflow } = around;
-  const inputs = readInputTemplates(faults, reader, type, file.inputs, [...file.at, 'inputs'], workflow.withheld);
+  const own = readInputTemplates(faults, reader, type, file.inputs, [...file.at, 'inputs'], workflow.withheld);
+  const approval = readApproval(around, { file, type, inputs: own });
+  const inputs = approval === undefined ? own : approvedInputs(file.id, own);
   const parts: BlockParts = {
     file,
     type,
@@ -70,6 +76,7 @@ export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurro
   const tools = faults.hasErrors ? [] : (type.tools?.(inputs.literals, around.callable, inputs.pending) ?? []);
   return {
     node: defineNode(parts, { effect, timeoutMs, inside: insideOf(parts, effect, tools), place: around.place }),
+    approval,
     effect,
     isIdempotent: isIdempotent(parts, effect),
     tools,
@@ -309,7 +316,7 @@ function describeBlock(
     ...(inside !== undefined && { inside }),
     attempts: file.retry?.attempts ?? 1,
     isIdempotent,
-    asks: effect === 'human' || (child?.blocks.some(({ asks }) => asks) ?? false),
+    asks: file.approval !== undefined || effect === 'human' || (child?.blocks.some(({ asks }) => asks) ?? false),
     workflow: child?.name,
     ...(tools.length > 0 && { tools }),
     wave,

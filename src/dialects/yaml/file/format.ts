@@ -161,6 +161,37 @@ const unit = {
 const amounts: Shape = { kind: 'map', keys: unit, of: { kind: 'number', min: 0, max: Number.MAX_SAFE_INTEGER } };
 const onBudget: Shape = { kind: 'choice', of: ['ask', 'fail'] };
 
+const people = listOf(text());
+
+const approvalFields: Fields = {
+  prompt: { shape: text(), description: 'What is asked; ${...} in it is replaced.', isRequired: true },
+  condition: {
+    shape: { kind: 'either', of: [text(), flag], wanted: 'an expression that gives true or false' },
+    description: 'Whether anybody is asked; if it is false the block runs. Default: always.',
+  },
+  edit: { shape: listOf(text()), description: 'Inputs of the block that the person may change. Default: none.' },
+  deadline: { shape: duration, description: 'How long the question stays open.' },
+  on_deadline: {
+    shape: { kind: 'choice', of: ['approve', 'reject', 'fail'] },
+    description: 'What happens then. Default: fail.',
+  },
+  on_rejected: {
+    shape: { kind: 'choice', of: ['skip', 'fail'] },
+    description: 'A refusal skips the block, or fails it. Default: skip.',
+  },
+  assignees: { shape: people, description: 'Whose answers are taken: people, and roles such as role:finance.' },
+  four_eyes: {
+    shape: text(),
+    description: 'Another block that asks: who answered that, or started the run, does not answer this.',
+  },
+  remind_after: {
+    shape: { kind: 'either', of: [duration, listOf(duration)], wanted: 'a duration, or a list' },
+    description: 'When the question is reminded of.',
+  },
+  escalate_after: { shape: duration, description: 'From when on it is for those of escalate_to too.' },
+  escalate_to: { shape: people, description: 'For whom it is then.' },
+};
+
 export const blockFields: Fields = {
   id: { shape: { kind: 'text', ...identifier }, description: 'Names the block within the workflow.', isRequired: true },
   renamed_from: {
@@ -212,6 +243,14 @@ export const blockFields: Fields = {
       },
     },
     description: 'Files that are read as outputs once the block is done.',
+  },
+  approval: {
+    shape: {
+      kind: 'either',
+      of: [text(), { kind: 'fields', fields: approvalFields }],
+      wanted: 'a question, or { prompt, condition, edit, deadline, on_deadline, on_rejected, assignees, … }',
+    },
+    description: 'A person is asked before the block runs, and sees its inputs; what was approved is what it gets.',
   },
   timeout: { shape: duration, description: 'For one attempt: seconds, or a text such as 30s, 5m, 2h.' },
   limit: {

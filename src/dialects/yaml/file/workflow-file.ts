@@ -8,6 +8,7 @@ import { webhookFaults, type Webhook } from '../../../graph/webhooks.ts';
 import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
 import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import type { Path, YamlDocument } from './read-document.ts';
+import type { NodeApproval } from '../../approval.ts';
 import type { CheckpointSettings, WorkflowInput } from '../../text-workflow.ts';
 import type { Faults } from './faults.ts';
 import { checkShape, isMapping, readField } from './shape.ts';
@@ -113,6 +114,15 @@ export interface BudgetFile {
   readonly onBudget?: OnBudget;
 }
 
+/** A question before a block. Its texts may contain references. */
+export interface ApprovalFile {
+  readonly prompt: string;
+  readonly condition: string | undefined;
+  readonly edit: readonly string[];
+  /** What else is said of it, in the words of `NodeApproval`. */
+  readonly asked: Omit<NodeApproval, 'prompt' | 'when' | 'edit'>;
+}
+
 export interface BlockFile {
   readonly id: string;
   /** The id under which runs have the block on record. */
@@ -125,6 +135,7 @@ export interface BlockFile {
   readonly forEach: ForEachFile | undefined;
   readonly continuesOnError: boolean;
   readonly fileOutputs: readonly FileOutputFile[];
+  readonly approval: ApprovalFile | undefined;
   readonly timeoutMs: number | undefined;
   readonly limit: readonly string[] | undefined;
   readonly retry: RetryPolicy | undefined;
@@ -219,6 +230,7 @@ function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
     forEach: readForEach(faults, block, at),
     continuesOnError: readField(blockFields, block, 'continue_on_error') === true,
     fileOutputs: isMapping(block['outputs']) ? readFileOutputs(block['outputs'], [...at, 'outputs']) : [],
+    approval: readApproval(block['approval']),
     timeoutMs: durationMs(block['timeout']),
     limit: readLimit(block['limit']),
     retry: readRetry(block['retry']),
@@ -228,6 +240,31 @@ function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
     budget: readBudget(block),
     atMost: block['at_most'] === 'nothing' ? 'nothing' : amountsOf(block['at_most']),
     at,
+  };
+}
+
+function readApproval(approval: unknown): ApprovalFile | undefined {
+  const data: Data = isMapping(approval) ? approval : { prompt: approval };
+  const { prompt, condition, on_deadline: onDeadline, on_rejected: onRejected, four_eyes: fourEyes } = data;
+  if (typeof prompt !== 'string') return undefined;
+  const texts = (name: string): readonly string[] => listOf(data[name]).filter((one) => typeof one === 'string');
+  const deadlineMs = durationMs(data['deadline']);
+  const escalateAfterMs = durationMs(data['escalate_after']);
+  const reminders = [data['remind_after']].flat().flatMap((one) => durationMs(one) ?? []);
+  return {
+    prompt,
+    condition: typeof condition === 'boolean' ? String(condition) : textOf(condition),
+    edit: texts('edit'),
+    asked: {
+      ...(deadlineMs !== undefined && { deadlineMs }),
+      ...(onDeadline !== undefined && { onDeadline: onDeadline as NonNullable<NodeApproval['onDeadline']> }),
+      ...(onRejected !== undefined && { onRejected: onRejected as NonNullable<NodeApproval['onRejected']> }),
+      ...(data['assignees'] !== undefined && { for: texts('assignees') }),
+      ...(typeof fourEyes === 'string' && { fourEyes }),
+      ...(reminders.length > 0 && { remindAfterMs: reminders }),
+      ...(escalateAfterMs !== undefined && { escalateAfterMs }),
+      ...(data['escalate_to'] !== undefined && { escalateTo: texts('escalate_to') }),
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import { humanForms } from '../../model/attributes.ts';
 import { acceleratorOf, normalLabel, sayingOf } from '../../model/edge-label.ts';
 import { holds } from '../../model/edge-condition.ts';
 import { asText, expand } from '../context/context-reader.ts';
+import { whoseOf, type Whose } from '../stage/approval.ts';
 import type { Way } from '../stage/choose-edge.ts';
 import type { StageContext, StageHandler } from '../stage/attempts.ts';
 import { inShort, type StageOutcome, type StageOutput } from '../stage/stage-outcome.ts';
@@ -49,22 +50,6 @@ async function askPerson(stage: StageContext): Promise<StageOutcome> {
   }
 }
 
-/** Whose answers are taken (W8), and what comes of a question that nobody answers (W9). */
-function whoseOf({ attributes }: StageContext): Whose {
-  const assignees = attributes.list('assignees');
-  const escalateTo = attributes.list('escalate_to');
-  const fourEyes = attributes.text('four_eyes');
-  const remindAfterMs = attributes.durationMs('remind_after');
-  const escalateAfterMs = attributes.durationMs('escalate_after');
-  return {
-    ...(assignees.length > 0 && { for: assignees }),
-    ...(fourEyes !== '' && { fourEyes }),
-    ...(remindAfterMs !== undefined && { remindAfterMs }),
-    ...(escalateAfterMs !== undefined && { escalateAfterMs }),
-    ...(escalateTo.length > 0 && { escalateTo }),
-  };
-}
-
 /** An outcome that is set in a fork must be one that an answer gives: a choice that is offered, or that nobody answered. */
 function outcomeFault(stage: Offering, { outcome, preferred_label: label }: StageOutput): string | undefined {
   const form = (stage.attributes.text('human.type') || humanForms[0]) as Form;
@@ -76,8 +61,6 @@ function outcomeFault(stage: Offering, { outcome, preferred_label: label }: Stag
     ? undefined
     : `its preferred_label is ${inShort(label)}, which is none of ${labels.join(', ')}`;
 }
-
-type Whose = Pick<Question, 'for' | 'fourEyes' | 'remindAfterMs' | 'escalateAfterMs' | 'escalateTo'>;
 
 /** A question of a stage, and the outcome that follows from an answer. */
 interface StageQuestion extends Pick<Question, 'prompt' | 'choices' | 'schema' | 'metadata'>, Whose {

@@ -113,6 +113,8 @@ export interface StageHandler {
    * runs directly, and records what it does itself.
    */
   readonly effect?: 'read' | 'write' | 'external';
+  /** Whether it stands in for the work of a stage, so that nobody need allow that. Default false. */
+  readonly isStandIn?: true;
   /** Whether repeating the effect with the same key is harmless. Default false. */
   readonly isIdempotent?: (stage: Stage) => boolean;
   /** Whether all that its effect does is that it asks a model. Default false. */

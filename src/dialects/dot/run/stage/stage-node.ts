@@ -10,6 +10,7 @@ import {
 import { spendSeconds } from '../../../../graph/contracts/spend-counted.ts';
 import { askingAs } from '../../../block-context.ts';
 import { isPlainObject } from '../../../../state/values/plain-object.ts';
+import { refusalOf } from './approval.ts';
 import { contextValue, edgeKey, isReserved, resumedKey, contextReader, keepLarge } from '../context/context-reader.ts';
 import { chooseEdge, edgeIndexOf, jumpLabel } from './choose-edge.ts';
 import type { Turn } from '../prompt/conversation.ts';
@@ -113,6 +114,8 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
   const result = await guarded(
     ctx,
     async () => {
+      const refusal = handler.isStandIn === true ? undefined : await refusalOf(context);
+      if (refusal !== undefined) return refusal;
       modelRequest = await handler.modelRequestOf?.(context);
       const full = { ...context, ...(modelRequest !== undefined && { modelRequest }) };
       if (effect === undefined) return checkedOutcome(await handler.run(full), ownOutcomes);

@@ -1,7 +1,7 @@
 /** Settings of an approval that cannot be used are faults of the graph, each with its node. */
 import { expect, test } from 'vitest';
-import { END, START } from '../../graph/graph.ts';
-import { AgentGraph } from './agent-graph.ts';
+import { END, START } from '../graph/graph.ts';
+import { AgentGraph } from './code/agent-graph.ts';
 
 const compiled = (approval: object) => () =>
   new AgentGraph({}, { id: 'g' })

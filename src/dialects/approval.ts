@@ -2,11 +2,11 @@
  * Approval of a node: a question before it, as a node of its own called `ID?`. The question fixes the node's input: what was shown, as edited,
  * is what the node gets, whatever is written meanwhile (G14).
  */
-import { functionCondition } from '../../graph/condition.ts';
-import { hashValue } from '../../graph/canonical.ts';
-import { NodeFailure, type NodeContext, type Question, type StateView } from '../../graph/contracts/node-contract.ts';
-import type { Condition, EdgeDefinition, NodeDefinition } from '../../graph/graph.ts';
-import { approvalSchema, readApproval } from '../../schema/approval-answer.ts';
+import { functionCondition } from '../graph/condition.ts';
+import { hashValue } from '../graph/canonical.ts';
+import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/contracts/node-contract.ts';
+import type { Condition, EdgeDefinition, NodeDefinition } from '../graph/graph.ts';
+import { approvalSchema, readApproval } from '../schema/approval-answer.ts';
 
 type ApprovalScope<State> = { readonly state: State; readonly input: unknown };
 
@@ -27,9 +27,21 @@ export interface NodeApproval<State = StateView> {
   readonly onRejected?: 'skip' | 'fail';
   /** Whose question it is. Default `staff`. */
   readonly audience?: Question['audience'];
+  /** Whose answers are taken: people by name, and roles such as `role:finance` (W8). Default: everybody's. */
+  readonly for?: Question['for'];
+  /** Another question of the run: who answered that, or started the run, does not answer this (W8). */
+  readonly fourEyes?: string;
+  /** When the question is reminded of, in ms from when it is asked (W9). */
+  readonly remindAfterMs?: Question['remindAfterMs'];
+  /** From when on, in ms, it is for those of `escalateTo` too (W9). */
+  readonly escalateAfterMs?: number;
+  readonly escalateTo?: readonly string[];
 }
 
-const names = ['prompt', 'when', 'edit', 'accepts', 'deadlineMs', 'onDeadline', 'onRejected', 'audience'] as const satisfies readonly (keyof NodeApproval)[]; // prettier-ignore
+/** What of an approval is said of the question as it is. */
+const asking = ['for', 'fourEyes', 'remindAfterMs', 'escalateAfterMs', 'escalateTo'] as const satisfies readonly (keyof Question)[]; // prettier-ignore
+
+const names = ['prompt', 'when', 'edit', 'accepts', 'deadlineMs', 'onDeadline', 'onRejected', 'audience', ...asking] as const satisfies readonly (keyof NodeApproval)[]; // prettier-ignore
 
 /** The output of the question before a node. */
 export interface Approved {
@@ -55,7 +67,12 @@ export const answeredAs = (approved: boolean): Condition =>
 /** A node that needs an approval: the question, and how its input is made. */
 export interface ApprovedNode {
   readonly approval: NodeApproval<never>;
-  readonly input: (scope: { readonly state: StateView }) => unknown;
+  readonly input: (scope: { readonly state: StateView }, ctx: NodeContext) => unknown;
+  /**
+   * What identifies the question of a node that was read from a text: its functions are made of that. Such a node takes what was approved
+   * from the question's output by itself.
+   */
+  readonly written?: unknown;
 }
 
 /** Puts the questions before their nodes: edges to a node lead to its question, and from there to the node. */
@@ -75,7 +92,8 @@ export function layApprovals(
     const { when: _when, join: _join, ...rest } = node;
     const at = node.place === undefined ? {} : { place: node.place };
     links.push({ from: approvalId(node.id), to: node.id, condition: answeredAs(true), ...at });
-    return [questionNode(node, of, renamed[node.id] ?? node.id), { ...rest, implementation: approvedWork(node) }];
+    const implementation = of.written === undefined ? approvedWork(node) : node.implementation;
+    return [questionNode(node, of, renamed[node.id] ?? node.id), { ...rest, implementation }];
   });
   return { nodes: laid, edges: links };
 }
@@ -85,16 +103,16 @@ function questionNode(
   of: ApprovedNode,
   recorded: string,
 ): NodeDefinition {
-  const { approval, input } = of;
+  const { approval, input, written } = of;
   const { accepts, edit = [], deadlineMs, onDeadline, onRejected, audience = 'staff', prompt } = approval;
   return {
     id: approvalId(id),
     type: 'approval',
     effect: 'human',
-    config: { node: recorded, edit, audience, onDeadline, onRejected, deadlineMs, accepts: accepts?.source, prompt: typeof prompt === 'string' ? prompt : null }, // prettier-ignore
+    config: { node: recorded, edit, audience, onDeadline, onRejected, deadlineMs, accepts: accepts?.source, prompt: typeof prompt === 'string' ? prompt : null, ...askingOf(approval), ...(written !== undefined && { written }) }, // prettier-ignore
     implementation: {
       run: (ctx) => ask(ctx, recorded, approval as NodeApproval, input),
-      codeText: [input, approval.when ?? '', prompt].map(String).join('\n'),
+      codeText: written === undefined ? [input, approval.when ?? '', prompt].map(String).join('\n') : 'approval',
       outputFault: approvedFault,
     },
     ...(when === undefined ? {} : { when }),
@@ -103,6 +121,10 @@ function questionNode(
     ...(onFailure === undefined ? {} : { onFailure }),
     ...(maxVisits === undefined ? {} : { maxVisits }),
   };
+}
+
+function askingOf(approval: NodeApproval<never>): Partial<Question> {
+  return Object.fromEntries(asking.flatMap((name) => (approval[name] === undefined ? [] : [[name, approval[name]]])));
 }
 
 /** Checks an output that a fork sets: an approval is of the input that it holds. */
@@ -119,7 +141,7 @@ async function ask(
   inputOf: ApprovedNode['input'],
 ): Promise<Approved> {
   const { state } = ctx;
-  const input = inputOf({ state });
+  const input = inputOf({ state }, ctx);
   const hash = hashOf(input);
   const { edit = [], accepts, deadlineMs, onRejected = 'skip', audience = 'staff', prompt } = approval;
   if (approval.when?.({ state, input }) === false)
@@ -133,6 +155,7 @@ async function ask(
     metadata: { node: id, input, hash, edit },
     isApproval: true,
     audience,
+    ...askingOf(approval),
     ...(deadlineMs !== undefined && { timeoutMs: deadlineMs, ...lateAnswer(approval.onDeadline) }),
   });
   const { approved, feedback, data: changed } = readApproval(answer, accepts);
@@ -219,6 +242,10 @@ export function checkApproval(
   if (onDeadline !== undefined && deadlineMs === undefined) return fault('onDeadline has no effect without deadlineMs', 'give both'); // prettier-ignore
   if (!isOneOf(onDeadline, 'approve', 'reject', 'fail')) return fault('onDeadline is not known', "use 'approve', 'reject' or 'fail'"); // prettier-ignore
   if (!isOneOf(onRejected, 'skip', 'fail')) return fault('onRejected is not known', "use 'skip' or 'fail'");
+  const { for: assignees, fourEyes, escalateAfterMs, escalateTo } = approval;
+  if (assignees !== undefined && !(Array.isArray(assignees) && assignees.every((one) => typeof one === 'string'))) return fault('for is no list of names', "write for: ['role:finance', 'ann']"); // prettier-ignore
+  if (fourEyes !== undefined && ![undefined, 'fail'].includes(onDeadline)) return fault('onDeadline would stand for the eyes of a person, which fourEyes asks for', "use 'fail'"); // prettier-ignore
+  if ((escalateAfterMs === undefined) !== (escalateTo === undefined)) return fault('escalateAfterMs and escalateTo have no effect alone', 'give both'); // prettier-ignore
   if (!isOneOf(audience, 'staff', 'user')) return fault('audience is not known', "use 'staff' or 'user'");
   return approval;
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { AgentGraph, END, flow, outcome, START, workflow, type NodeContext } from '../../index.ts';
-import { createMemoryStore } from '../../stores/memory/index.ts';
-import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
-import type { CrashProcess } from '../../testing/crash-kit/process-life.ts';
+import { AgentGraph, END, flow, outcome, START, workflow, type NodeContext } from '../index.ts';
+import { createMemoryStore } from '../stores/memory/index.ts';
+import { crashEverywhere } from '../testing/crash-kit/crash-everywhere.ts';
+import type { CrashProcess } from '../testing/crash-kit/process-life.ts';
 import { z } from 'zod';
-import { readApproval } from '../../schema/approval-answer.ts';
+import { readApproval } from '../schema/approval-answer.ts';
 
 const mail = { to: 'ann', text: 'hello' };
 const sends = (sent: unknown[], more: object = {}) =>

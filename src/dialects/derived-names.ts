@@ -1,5 +1,5 @@
 /** The names of nodes that the author did not name are made of a name beside them, and are renamed with it (G15). */
-import type { NodeDefinition } from '../../graph/graph.ts';
+import type { NodeDefinition } from '../graph/graph.ts';
 
 /** What is added to a name, by the type of the node that it makes. */
 const suffixes: Readonly<Record<string, readonly string[]>> = {
