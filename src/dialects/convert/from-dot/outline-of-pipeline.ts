@@ -79,8 +79,16 @@ function namesGoal({ attributes }: Pipeline, steps: readonly Step[]): boolean {
 }
 
 function stepOf(stage: Stage, reading: StageReading): Step {
-  const { pipeline, placeOf } = reading;
+  const { pipeline, notes, placeOf } = reading;
   const renamedFrom = stage.attributes.text('renamed_from');
+  for (const name of ['approval', 'limit'])
+    if (stage.attributes.has(name))
+      notes.lost(
+        'SETTING',
+        placeOf(stage.attributes.placeOf(name)),
+        `${name} of ${stage.id} does not carry over`,
+        `write ${name} at the block`,
+      );
   return {
     id: stage.id,
     ...(renamedFrom !== '' && { renamedFrom }),

@@ -384,7 +384,15 @@ function isIdempotent({ idempotent, onInDoubt, effect }: BlockFile): boolean {
   return idempotent ?? (onInDoubt === 'retry' || effect === 'read' || effect === 'pure');
 }
 
-function noteSettings({ id, fileOutputs, atMost, onInDoubt, retry }: BlockFile, reading: BlockReading): void {
+function noteSettings(
+  { id, fileOutputs, atMost, onInDoubt, retry, approval, limit }: BlockFile,
+  reading: BlockReading,
+): void {
+  for (const [field, isSet] of [
+    ['approval', approval !== undefined],
+    ['limit', limit !== undefined],
+  ] as const)
+    if (isSet) lost(reading, 'SETTING', `${field} of ${id} does not carry over`, `write ${field} at the stage`);
   for (const [field, isSet] of [
     ['outputs', fileOutputs.length > 0],
     ['at_most', atMost !== undefined],

@@ -3,7 +3,7 @@ import { hashValue } from '../../../graph/canonical.ts';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { approvalId, type Approved, type ApprovedNode } from '../../approval.ts';
-import type { Scope, Template } from '../expression/template.ts';
+import type { Scope } from '../expression/template.ts';
 import type { Faults } from '../file/faults.ts';
 import type { BlockFile } from '../file/workflow-file.ts';
 import { scopeOf, scopeOfState, type BlockParts, type WorkflowParts } from './callable-workflow.ts';
