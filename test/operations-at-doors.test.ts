@@ -42,6 +42,7 @@ format_workflow     formatWorkflow fmt          -
 get_run             inspect        -            read    model
 graph_runs          graph          graph        read    model
 hold_runs           hold           hold         -
+label_run           label          label        run
 lint_workflow       lint           lint         -
 list_checkpoints    checkpoints    checkpoints      read
 list_datasets       datasets       -            read    model
@@ -144,7 +145,8 @@ const standsFor: Readonly<Record<string, readonly object[] | string>> = {
   ],
   start_run: 'nothing is asked before a run begins',
   cancel_run: 'it ends the run, and answers nothing',
-  change_runs: 'who administers the store may end, resume and remove its runs',
+  change_runs: 'who administers the store may end, resume, remove and label its runs',
+  label_run: 'it changes by what a run is found',
   tag_checkpoint: 'it names a checkpoint',
   clean_up: 'who administers the store may remove what it holds',
   prune_runs: 'who administers the store may remove what it holds',

@@ -199,6 +199,20 @@ export const workersMutants: readonly Mutant[] = [
     tests: ['src/operations/runs/change-runs.test.ts'],
   },
   {
+    name: 'labels are written over what another wrote meanwhile',
+    file: 'src/stores/run-tables.ts',
+    old: 'if (!isEqual(meta, change.oldMeta)) return false;',
+    new: '',
+    tests: ['src/stores/memory/memory-store.test.ts'],
+  },
+  {
+    name: 'labels of runs that the system started are changed',
+    file: 'src/operations/runs/label-run.ts',
+    old: 'if (!isOwn) return;',
+    new: 'if (!isOwn || isOwn) return;',
+    tests: ['src/operations/runs/label-run.test.ts'],
+  },
+  {
     name: 'a filter that is not there means every run',
     file: 'src/operations/runs/change-runs.ts',
     old: 'if (Object.values(filter).every((part) => part === undefined))',

@@ -136,7 +136,7 @@ test('H1 the help has its commands in groups, those that run workflows first', (
 test('H1 every command explains itself with an example', () => {
   const names = [...folder.cairn('--help').out.matchAll(/^ {2}([a-z-]+) {2,}\S/gm)].map(([, name]) => name ?? '');
   expect(names).toEqual(
-    'run ls inbox answer link resume cancel signal signal-with-start schedule log show state diff blame bisect graph post-mortem audit preview check fork dataset experiment tag workflows plan lint fmt draw convert schema studio serve mcp worker workers limits doctor verify cleanup prune rm export import backup restore hold release identity migrate completion checkpoints stats'.split(
+    'run ls inbox answer link resume cancel label signal signal-with-start schedule log show state diff blame bisect graph post-mortem audit preview check fork dataset experiment tag workflows plan lint fmt draw convert schema studio serve mcp worker workers limits doctor verify cleanup prune rm export import backup restore hold release identity migrate completion checkpoints stats'.split(
       ' ',
     ),
   );

@@ -8,6 +8,7 @@ import { cancelCommand } from './commands/cancel.ts';
 import { forkCommand } from './commands/fork.ts';
 import { holdCommand, releaseCommand } from './commands/hold.ts';
 import { resumeCommand } from './commands/resume.ts';
+import { labelCommand } from './commands/label.ts';
 import { rmCommand } from './commands/rm.ts';
 import { signalCommand } from './commands/signal.ts';
 import { signalWithStartCommand } from './commands/signal-with-start.ts';
@@ -57,6 +58,7 @@ const byHand: CommandGroups = {
     linkCommand,
     withBulk(resumeCommand, 'resume'),
     withBulk(cancelCommand, 'cancel'),
+    withBulk(labelCommand, 'label'),
     signalCommand,
     signalWithStartCommand,
     scheduleCommand,

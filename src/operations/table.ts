@@ -11,6 +11,7 @@ export { signalWithStart } from './waits/signal-with-start.ts';
 export { listWaits as inbox } from './waits/list-waits.ts';
 export { inspectRun as inspect } from './runs/inspect-run.ts';
 export { cancelRun as cancel } from './runs/cancel-run.ts';
+export { labelRun as label } from './runs/label-run.ts';
 export { changeRuns } from './runs/change-runs.ts';
 export { previewRun as preview } from './runs/preview-run.ts';
 export { checkRuns } from './runs/check-runs.ts';

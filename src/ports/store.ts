@@ -106,6 +106,14 @@ export interface SnapshotRow {
 /** Names and values of a run, such as `{ user: 'ann' }`, by which it is found. */
 export type Labels = Readonly<Record<string, string>>;
 
+/** Other labels of a run, whether or not it is advanced or has ended. */
+export interface Relabelling extends RunKey {
+  readonly labels: Labels;
+  /** The meta that tells of them, and the one that it was made from. */
+  readonly meta: Uint8Array;
+  readonly oldMeta: Uint8Array;
+}
+
 /** A new run and its first checkpoint. Both are durable before `admitRun` resolves (E2). */
 export interface Admission extends RunKey {
   readonly key: string;
@@ -118,7 +126,7 @@ export interface Admission extends RunKey {
   /** The first checkpoint. Its seq is 0; for a fork, the parent's seq + 1. */
   readonly checkpoint: CheckpointRow;
   readonly waits: readonly WaitRow[];
-  /** Names and values by which `listRuns` finds the run. They never change. At most 16. */
+  /** Names and values by which `listRuns` finds the run. Only {@link Store.labelRun} changes them. At most 16. */
   readonly labels?: Labels;
   readonly schedule?: Schedule;
   /** If set, the new run is claimed in the same write, whether or not it is due. */
@@ -458,6 +466,11 @@ export interface Store {
   listRuns(query: RunQuery): Promise<Page<RunRow>>;
   /** How many runs there are of a kind, without reading them. Absent: callers list them. */
   countRuns?(query: CountQuery): Promise<number>;
+  /**
+   * Writes meta and labels of a run in place of those it has, if its meta is still the one that they were made from; also if they are written
+   * already. Absent: labels never change. @returns false if the meta is another @throws RUN_NOT_FOUND
+   */
+  labelRun?(change: Relabelling): Promise<boolean>;
   /** Removes a run with all that is its own. @param leaves - the line that it leaves, if any. @throws RUN_NOT_FOUND, HISTORY_HAS_FORKS, CLAIM_TAKEN */
   removeRun(key: RunKey, leaves?: Remembrance): Promise<void>;
 

@@ -40,11 +40,11 @@ export interface StoredWait {
 export interface MemoryRun {
   /** Number in the order of admission. */
   readonly no: number;
-  readonly admission: Omit<
+  admission: Omit<
     Admission,
     'checkpoint' | 'waits' | 'schedule' | 'claim' | 'durability' | 'status' | 'graphHash' | 'code'
   >;
-  readonly labels: Labels;
+  labels: Labels;
   readonly schedule: RunSchedule;
   status: StoredStatus;
   graphHash: string;

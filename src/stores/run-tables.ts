@@ -23,6 +23,7 @@ import type {
   OpenWait,
   Page,
   Prune,
+  Relabelling,
   RunKey,
   RunRow,
   SnapshotRow,
@@ -456,6 +457,17 @@ export class MemoryTables {
 
   removeTag(key: RunKey, name: string): void {
     this.find(key)?.tags.delete(name);
+  }
+
+  /** @returns whether the labels are these now */
+  labelRun(change: Relabelling): boolean {
+    const run = this.requireRun(change);
+    const { meta } = run.admission;
+    if (isEqual(meta, change.meta)) return true;
+    if (!isEqual(meta, change.oldMeta)) return false;
+    run.labels = { ...change.labels };
+    run.admission = { ...run.admission, meta: copyBytes(change.meta) };
+    return true;
   }
 
   readTags(key: RunKey): TagRow[] {

@@ -113,19 +113,27 @@ function createRetention(
   };
 }
 
-/** Calls about workers, deliveries and tags. */
+/** Calls about workers, deliveries, labels and tags. */
 function createSmallCalls(
   tables: MemoryTables,
   reply: <Reply>(work: () => Reply) => Promise<Reply>,
 ): Pick<
   Store,
-  'renewClaims' | 'noteWorker' | 'listWorkers' | 'clearDelivery' | 'tagCheckpoint' | 'removeTag' | 'readTags'
+  | 'renewClaims'
+  | 'noteWorker'
+  | 'listWorkers'
+  | 'clearDelivery'
+  | 'labelRun'
+  | 'tagCheckpoint'
+  | 'removeTag'
+  | 'readTags'
 > {
   return {
     clearDelivery: (key, waitId) => reply(() => tables.clearDelivery(key, waitId)),
     renewClaims: (claims) => reply(() => claims.map((claim) => tables.renewClaim(claim))),
     noteWorker: (worker) => reply(() => tables.noteWorker(worker)),
     listWorkers: (tenant) => reply(() => tables.listWorkers(tenant)),
+    labelRun: (change) => reply(() => tables.labelRun(change)),
     tagCheckpoint: (key, tag) => reply(() => tables.tagCheckpoint(key, tag)),
     removeTag: (key, name) => reply(() => tables.removeTag(key, name)),
     readTags: (key) => reply(() => tables.readTags(key)),

@@ -120,6 +120,7 @@ export function createFaultyStore(store: Store, options: FaultyStoreOptions): St
       countCodes: (tenant: string, graphs: readonly string[]) => store.countCodes?.(tenant, graphs),
     }),
     ...(store.countRuns && { countRuns: (query: CountQuery) => store.countRuns?.(query) }),
+    ...(store.labelRun && { labelRun: part({ labelRun: store.labelRun.bind(store) })?.labelRun }),
     ...(store.countOpen && { countOpen: (tenant: string) => store.countOpen?.(tenant) }),
     ...(store.examine && { examine: () => store.examine?.() }),
     ...(store.findDamage && { findDamage: () => store.findDamage?.() }),

@@ -54,7 +54,7 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   completion: ['runs'],
 };
 const changing =
-  'run resume answer link signal signal-with-start fork cancel tag prune cleanup rm import restore hold release migrate worker schedule limits dataset experiment mcp serve studio'.split(
+  'run resume answer link signal signal-with-start fork cancel label tag prune cleanup rm import restore hold release migrate worker schedule limits dataset experiment mcp serve studio'.split(
     ' ',
   );
 

@@ -81,6 +81,14 @@ const calls: Readonly<Record<string, readonly [call: (store: Store) => Promise<u
     (store) => store.writeSnapshot(key, { seq: 1, body: new Uint8Array(9), checksum: new Uint8Array(32) }),
     'checkpoints_pkey',
   ],
+  labelRun: [
+    async (store) => {
+      const { meta } = (await store.readRun(key)) ?? { meta: new Uint8Array() };
+      await store.labelRun?.({ ...key, labels: { user: 'u8' }, oldMeta: meta, meta: new Uint8Array(3) });
+    },
+    'runs_by_id',
+    'labels_pkey',
+  ],
   tagCheckpoint: [(store) => store.tagCheckpoint(key, { name: 'n', seq: 1 }), 'checkpoints_pkey'],
   removeTag: [(store) => store.removeTag(key, 'n'), 'tags_pkey'],
   'admitRun of a fork': [

@@ -56,6 +56,19 @@ test('P6 all failed runs of one workflow in the last hour are found by chips wit
   await page.getByText('1 run selected').waitFor();
   await page.getByRole('button', { name: /^Select all 4 that match/u }).click();
   expect(await faultsOf(page)).toEqual([]);
+  // They are labelled; that moves none of them, so that they can be cancelled next.
+  await page.getByRole('region', { name: 'Selected runs' }).getByRole('button', { name: 'Label' }).click();
+  const labels = page.getByRole('dialog', { name: 'Label 4 runs' });
+  await labels.getByLabel('Label').fill('look');
+  await labels.getByLabel('Value').fill('monday');
+  expect(await labels.textContent()).toContain('--set look=monday');
+  expect(await faultsOf(page)).toEqual([]);
+  await labels.getByRole('button', { name: 'Label 4 runs' }).click();
+  await page.getByText('Label 4 runs: 4 done').waitFor();
+  const marked = (await studio.call('GET', '/runs?label=look%3Amonday')) as { runs: readonly unknown[] };
+  expect(marked.runs.length).toBe(4);
+  await page.getByLabel('Select o3').check();
+  await page.getByRole('button', { name: /^Select all 4 that match/u }).click();
   await page.getByRole('region', { name: 'Selected runs' }).getByRole('button', { name: 'Cancel' }).click();
   const dialog = page.getByRole('dialog', { name: 'Cancel 4 runs' });
   await expect.poll(() => dialog.getByRole('list', { name: 'Which' }).getByRole('listitem').count()).toBe(4);

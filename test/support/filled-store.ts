@@ -49,6 +49,15 @@ export async function fillStore(store: Store, onWrite: () => Promise<void> = asy
         }),
       ),
     () => store.writeSnapshot(key, snapshot(3, 'sn\u0000ap \ud83d\ude00')),
+    async () => {
+      const { meta } = (await store.readRun(key)) ?? { meta: new Uint8Array() };
+      await store.labelRun?.({
+        ...key,
+        labels: { 'la\u0000bel': 'x' },
+        oldMeta: meta,
+        meta: new Uint8Array([0xff, 0]),
+      });
+    },
     () => store.tagCheckpoint(key, { name: 'good', seq: 2 }),
     () => store.tagCheckpoint(key, { name: 'gone', seq: 2 }),
     () => store.removeTag(key, 'gone'),

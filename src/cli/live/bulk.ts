@@ -1,9 +1,10 @@
-/** `cancel`, `resume` and `rm` of all runs that a filter names: the same words as of `ls`, in place of a run. */
+/** `cancel`, `resume`, `rm` and `label` of all runs that a filter names: the same words as of `ls`, in place of a run. */
 import { perform } from '../../operations/contract/perform.ts';
 import { changeRuns, type ChangeRunsInput, type ChangeRunsOutput } from '../../operations/runs/change-runs.ts';
 import { countOf } from '../../operations/format/amounts.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { CairnError } from '../../errors.ts';
+import type { BulkAction } from '../../operations/runs/bulk-run.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { withApp } from './follow.ts';
@@ -11,7 +12,7 @@ import { withApp } from './follow.ts';
 const { status, graph, label, since, until, error, dryRun } = changeRuns.input;
 const filterFields = { status, graph, label, since, until, error };
 
-type Filter = Pick<ChangeRunsInput, keyof typeof filterFields | 'dryRun'>;
+type Filter = Pick<ChangeRunsInput, keyof typeof filterFields | 'dryRun' | 'set' | 'unset'>;
 
 interface ByFilter extends Filter {
   readonly run?: string;
@@ -21,10 +22,7 @@ interface ByFilter extends Filter {
 }
 
 /** The command, which takes a filter in place of a run. */
-export function withBulk<Input extends object>(
-  command: Command<Input>,
-  action: 'cancel' | 'resume' | 'rm',
-): Command<Input> {
+export function withBulk<Input extends object>(command: Command<Input>, action: BulkAction): Command<Input> {
   const { fields, details = '', examples } = command;
   const { isRequired: _, ...run } = fields['run'] ?? { type: 'run', description: '' };
   return {
@@ -33,7 +31,10 @@ export function withBulk<Input extends object>(
     details: `${details} Without a run, a filter says which: --dry-run shows how many there are. They are changed by a run of its own, which can be watched, cancelled and resumed; each is tried once, unless it went on since.`,
     examples: [
       ...examples,
-      { line: `cairn ${action} --status failed --since 2h --dry-run`, does: 'how many it would be, and some of them' },
+      {
+        line: `cairn ${action} --status failed --since 2h${action === 'label' ? ' --set redrive=monday' : ''} --dry-run`,
+        does: 'how many it would be, and some of them',
+      },
     ],
     execute(session, input) {
       const filter = input as ByFilter;
@@ -50,13 +51,13 @@ export function withBulk<Input extends object>(
 }
 
 function changeAll(session: Session, action: string, { yes = false, ...input }: ByFilter): Promise<number> {
-  const { status, graph, label, since, until, error, dryRun, reason, by } = input;
+  const { status, graph, label, since, until, error, dryRun, set, unset, reason, by } = input;
   if (action === 'rm' && dryRun !== true && !yes)
     throw new CairnError('USAGE_INVALID', {
       reason: 'what is removed is gone',
       hint: 'Look at it with --dry-run, then say --yes.',
     });
-  const filter = { action, status, graph, label, since, until, error, dryRun, reason, by };
+  const filter = { action, status, graph, label, since, until, error, dryRun, set, unset, reason, by };
   const known = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
   return withApp(session, async (app) => {
     const output = await perform(changeRuns, app, known as unknown as ChangeRunsInput);

@@ -21,6 +21,7 @@ import { TreeWriter } from '../../state/tree-writer.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { StartOptions } from '../api.ts';
 import { checkId } from '../validate/check-id.ts';
+import { checkLabels } from '../validate/check-labels.ts';
 import { storedForm } from '../validate/offload.ts';
 import { checkAdmission } from '../validate/checkpoint-size.ts';
 import { rootFrameRun } from '../live-run/loop.ts';
@@ -237,25 +238,6 @@ async function scheduleIn(
   const { key, delayMs } = await places.admit(limits, subject, isThere ? undefined : runId);
   const dueAt = Math.max(schedule?.dueAt ?? 0, delayMs === 0 ? 0 : clock.now() + delayMs);
   return { ...schedule, key, ...(dueAt > 0 && { dueAt }) };
-}
-
-const labelsMax = 16;
-const labelBytesMax = 256;
-
-/** @throws INPUT_INVALID there are too many labels, or one is no text or too long */
-function checkLabels(labels: unknown): void {
-  if (labels === undefined) return;
-  const refuse = (reason: string): never => {
-    throw new CairnError('USAGE_INVALID', { reason, hint: 'Give labels as names with texts: { user: "ann" }.' });
-  };
-  if (typeof labels !== 'object' || labels === null) refuse('labels are no object');
-  const pairs = Object.entries(labels as object);
-  if (pairs.length > labelsMax) refuse(`a run has at most ${labelsMax} labels, not ${pairs.length}`);
-  for (const [name, value] of pairs) {
-    checkId('label', name, labelBytesMax);
-    if (typeof value !== 'string') refuse(`label ${name} is no text`);
-    if (value !== '') checkId(`value of label ${name}`, value, labelBytesMax);
-  }
 }
 
 /** The delta of the first checkpoint: the whole tree, with a large input as a reference to a blob (C5). */

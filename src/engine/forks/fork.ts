@@ -123,7 +123,7 @@ function limitsOf({ schedule: { queue, key, priority } }: RunRow): Pick<Admissio
  * What a fork's row keeps beside it: the original's, but for its origin, which is the fork's own. Who made it counts as one who started it.
  */
 function metaOfFork(run: RunRow, { origin, by }: ForkOptions): StoredMeta {
-  const { origin: _, startedBy = [], ...meta } = metaOf(run);
+  const { origin: _, relabelled: __, startedBy = [], ...meta } = metaOf(run);
   const starters = by === undefined ? startedBy : [...new Set([...startedBy, by])];
   return {
     ...meta,

@@ -6,11 +6,24 @@ import type { RunRow } from '../../ports/store.ts';
 /** A part of the system that starts runs under ids that it derives: a schedule, what one started when it was due, a chat, a webhook, an experiment, a dataset, a change of many runs. */
 export type RunOrigin = 'schedule' | 'due' | 'chat' | 'webhook' | 'experiment' | 'dataset' | 'bulk';
 
+/** A change of a run's labels, and who made it. */
+export interface RelabellingAct {
+  /** Epoch ms. */
+  readonly at: number;
+  readonly by?: string;
+  readonly door?: string;
+  readonly as?: 'owner' | 'program';
+  readonly set?: Readonly<Record<string, string>>;
+  readonly unset?: readonly string[];
+}
+
 export interface StoredMeta {
   /** Path or URL of the module or file that exports the graph. The name of the export is in `exportName`. */
   readonly source?: string;
   readonly exportName?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Who changed its labels since it was started, oldest first: the last few times. */
+  readonly relabelled?: readonly RelabellingAct[];
   /** What the run's end and its questions are told to, beside what its graph and its store say. */
   readonly webhooks?: readonly Webhook[];
   /** Set on runs that were imported without being trusted, and on their forks. */

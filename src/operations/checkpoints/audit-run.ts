@@ -3,7 +3,8 @@ import { isAct } from '../../engine/validate/whose-answer.ts';
 import { readHistory, type HistoryEntry } from '../../history/load/lineage.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
-import type { MessageRow } from '../../ports/store.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
+import type { MessageRow, RunRow } from '../../ports/store.ts';
 import { asBuffer } from '../../history/stored/checksum.ts';
 import type { Op } from '../../state/delta.ts';
 import { decodeJson } from '../../state/values/revive.ts';
@@ -20,7 +21,7 @@ export interface AuditRunInput {
 export interface Act {
   /** Epoch ms. */
   readonly at: number;
-  readonly act: 'start' | 'answer' | 'signal' | 'resume' | 'cancel' | 'fork';
+  readonly act: 'start' | 'answer' | 'signal' | 'resume' | 'cancel' | 'fork' | 'label';
   /** Who acted; `person` where the door did not know who it is. */
   readonly by: string;
   /** By which door; `library` where a program called. */
@@ -35,7 +36,7 @@ export interface Act {
   /** The node that asked, from the root of the run. */
   readonly node?: readonly string[];
   readonly wait?: string;
-  /** What was said: the answer, the name of the signal, the reason of a cancel, the changes of a fork. */
+  /** What was said: the answer, the name of the signal, the reason of a cancel, the changes of a fork or of labels. */
   readonly said?: unknown;
 }
 
@@ -48,7 +49,8 @@ export const auditRun: RoutedOperation<AuditRunInput, AuditRunOutput> = {
   name: 'audit_run',
   command: 'audit',
   summary: 'list what people and tokens did to a run: who, when, by which door, what',
-  details: 'Starts, answers, signals, resumes, cancels and forks, oldest first, those before a fork point included.',
+  details:
+    'Starts, answers, signals, resumes, cancels, forks and the last changes of labels, oldest first, those before a fork point included.',
   input: { run: runField() },
   output: 'what was done to the run, oldest first',
   outputSchema: objectOf({
@@ -57,7 +59,7 @@ export const auditRun: RoutedOperation<AuditRunInput, AuditRunOutput> = {
       objectOf(
         {
           at: time,
-          act: described(text, 'start, answer, signal, resume, cancel or fork'),
+          act: described(text, 'start, answer, signal, resume, cancel, fork or label'),
           by: described(text, 'who acted; person where the door did not know who it is'),
           door: described(text, 'by which door: cli, http, mcp, chat, link, or library where a program called'),
           runId: text,
@@ -69,7 +71,10 @@ export const auditRun: RoutedOperation<AuditRunInput, AuditRunOutput> = {
           isPending: described(flag, 'whether it is posted, and waits to be taken'),
           node: texts,
           wait: text,
-          said: described(anything, 'the answer, the signal’s name, the reason of a cancel, the changes of a fork'),
+          said: described(
+            anything,
+            'the answer, the signal’s name, the reason of a cancel, the changes of a fork or of labels',
+          ),
         },
       ),
     ),
@@ -83,9 +88,31 @@ export const auditRun: RoutedOperation<AuditRunInput, AuditRunOutput> = {
     const acts: Act[] = [];
     for await (const entry of readHistory(context.store, run, { from: 0, to: run.head }))
       for (const part of entry.checkpoint.change) acts.push(...actsOf(entry, part));
-    return { runId, acts: [...acts, ...(await pendingActs(context, runId))] };
+    return { runId, acts: [...inOrder(acts, relabellings(run)), ...(await pendingActs(context, runId))] };
   },
 };
+
+/** Changes of labels, which are in no checkpoint. */
+function relabellings(run: RunRow): readonly Act[] {
+  const { relabelled = [] } = metaOf(run);
+  return relabelled.map(({ at, by, door, as, ...said }) => ({
+    at,
+    act: 'label',
+    ...whoOf({ ...(by !== undefined && { by }), ...(door !== undefined && { door }), ...(as !== undefined && { as }) }),
+    runId: run.runId,
+    said,
+  }));
+}
+
+/** Puts the later acts among those of the history, which stay in their order whatever the clocks of their writers said. */
+function inOrder(history: readonly Act[], later: readonly Act[]): readonly Act[] {
+  const acts = [...history];
+  for (const act of later) {
+    const next = acts.findIndex(({ at }) => at > act.at);
+    acts.splice(next === -1 ? acts.length : next, 0, act);
+  }
+  return acts;
+}
 
 type Who = Pick<ChangePart, 'by' | 'door' | 'as'>;
 

@@ -141,6 +141,7 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   expect(await run('blameValue', { checkpoint: 'a', path: 'input.password' })).toMatchObject({
     parts: [{ value: '[redacted]', seq: 0 }],
   });
+  await run('labelRun', { run: 'a', set: { tier: 'gold' } });
   await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin' });
   await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin', remove: true });
   await run('previewRun', { checkpoint: 'a@1' });

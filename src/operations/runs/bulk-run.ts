@@ -8,9 +8,11 @@ import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { CairnError } from '../../errors.ts';
 import { removeRun } from '../../history/retention/remove-run.ts';
 import type { RunRow } from '../../ports/store.ts';
+import { metaOf, type RelabellingAct } from '../../history/stored/stored-meta.ts';
 import type { WorkContext } from '../contract/operation.ts';
+import { changeLabels, isLabelled, type LabelChange } from './label-run.ts';
 
-export type BulkAction = 'cancel' | 'resume' | 'rm';
+export type BulkAction = 'cancel' | 'resume' | 'rm' | 'label';
 
 export const bulkGraphId = 'bulk';
 
@@ -18,11 +20,13 @@ export const bulkGraphId = 'bulk';
 export type BulkTarget = readonly [runId: string, head: number];
 
 /** What is done to which runs: the input of the bulk run. */
-export interface BulkWork {
+export interface BulkWork extends LabelChange {
   readonly action: BulkAction;
   readonly targets: readonly BulkTarget[];
   readonly reason?: string;
   readonly by?: string;
+  /** By which door it was asked for. */
+  readonly door?: Pick<RelabellingAct, 'door' | 'as'>;
 }
 
 /** How far it is. */
@@ -109,18 +113,25 @@ async function changeOne(place: WorkContext, work: BulkWork, [runId, head]: Bulk
   const { store, tenant, engine } = place;
   const run = await store.readRun({ tenant, runId });
   // Also where this was done before, and the process died before it could say so.
-  if (isAsWanted(work.action, run)) return 'done';
+  if (isAsWanted(work, run)) return 'done';
   if (run === undefined || run.head !== head) return 'moved';
   const who = work.by === undefined ? {} : { by: work.by };
   if (work.action === 'cancel')
     await engine.cancel(runId, { ...who, ...(work.reason !== undefined && { reason: work.reason }) });
+  else if (work.action === 'label') await changeLabels(place, runId, labelChangeOf(work), { ...work.door, ...who });
   else if (work.action === 'resume') await engine.resume(runId, { ...who, detach: true });
   else await removeRun(place, runId);
   return 'done';
 }
 
-function isAsWanted(action: BulkAction, run: RunRow | undefined): boolean {
+function labelChangeOf({ set, unset }: BulkWork): LabelChange {
+  return { ...(set !== undefined && { set }), ...(unset !== undefined && { unset }) };
+}
+
+function isAsWanted(work: BulkWork, run: RunRow | undefined): boolean {
+  const { action } = work;
   if (action === 'rm') return run === undefined;
+  if (action === 'label') return run !== undefined && isLabelled(metaOf(run), labelChangeOf(work));
   if (action === 'cancel') return run?.status === 'cancelled' || run?.status === 'cancelling';
   return run?.status === 'running';
 }

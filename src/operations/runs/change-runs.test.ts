@@ -176,3 +176,32 @@ test('D51 runs are counted by their status, and an overview says in a line why o
     { code: expect.any(String) as string, message: expect.stringContaining('3') as string, node: 'breaks' },
   ]);
 });
+
+test('D51 labels of all runs that a filter names are set and removed, by whom is in their audit, and what has them so is done', async () => {
+  const app = await house(3);
+  await perform(operations.cancel, app, { run: 'r2' });
+  const change = { action: 'label', label: { tier: 'gold' }, set: { redrive: 'monday' }, unset: ['tier'], by: 'ann' };
+  expect((await perform(operations.changeRuns, app, { ...change, dryRun: true })).count).toBe(2);
+  const done = await perform(operations.changeRuns, app, change);
+  expect([done.count, done.result]).toEqual([2, { done: 2, moved: 0, failed: 0, failures: [] }]);
+  const { runs } = await perform(operations.listRuns, app, { label: { redrive: 'monday' } });
+  expect(runs.map(({ runId, labels }) => [runId, labels])).toEqual([
+    ['r2', { redrive: 'monday' }],
+    ['r0', { redrive: 'monday' }],
+  ]);
+  expect((await perform(operations.changeRuns, app, change)).count).toBe(0);
+  const { acts } = await perform(operations.audit, app, { run: 'r2' });
+  expect(acts.at(-1)).toMatchObject({
+    act: 'label',
+    by: 'ann',
+    runId: 'r2',
+    said: { set: { redrive: 'monday' }, unset: ['tier'] },
+  });
+  for (const bad of [{}, { set: { tier: 'x' }, unset: ['tier'] }])
+    await expect(
+      perform(operations.changeRuns, app, { action: 'label', status: ['paused'], ...bad }),
+    ).rejects.toMatchObject({ code: 'USAGE_INVALID' });
+  await expect(
+    perform(operations.changeRuns, app, { action: 'cancel', status: ['paused'], set: { a: 'b' } }),
+  ).rejects.toMatchObject({ code: 'USAGE_INVALID' });
+});

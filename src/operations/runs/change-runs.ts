@@ -1,4 +1,4 @@
-/** The operation `changeRuns`: cancels, resumes or removes all runs that a filter names, by a run of its own (D51). */
+/** The operation `changeRuns`: cancels, resumes, removes or labels all runs that a filter names, by a run of its own (D51). */
 import { CairnError } from '../../errors.ts';
 import {
   countRuns,
@@ -16,6 +16,7 @@ import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
 import { type BulkAction, type BulkCounts, bulkGraph, type BulkTarget } from './bulk-run.ts';
 import { hasFailedBy, listFailed, type ErrorFilter } from './failed-runs.ts';
 import { followRun } from './follow-run.ts';
+import { checkChange, labelRun, type LabelChange } from './label-run.ts';
 import { listRuns as listing, queryOf, type RunFilter } from './list-runs.ts';
 
 /** Which runs are changed: all that a filter names, or those of the named ones. */
@@ -23,7 +24,7 @@ interface Chosen extends RunFilter, ErrorFilter {
   readonly runs?: readonly string[];
 }
 
-export interface ChangeRunsInput extends Chosen {
+export interface ChangeRunsInput extends Chosen, LabelChange {
   readonly action: string;
   readonly dryRun?: boolean;
   readonly reason?: string;
@@ -44,6 +45,12 @@ export interface ChangeRunsOutput {
   readonly result?: BulkCounts;
 }
 
+/** Labels as they come in. */
+interface LabelInput {
+  readonly set: LabelChange['set'] | undefined;
+  readonly unset: LabelChange['unset'] | undefined;
+}
+
 /** The most runs that are changed at once. */
 const targetsMax = 100_000;
 /** The most runs that are named one by one. */
@@ -54,11 +61,11 @@ const { status, graph, label, since, until } = listing.input;
 
 export const changeRuns: RoutedOperation<ChangeRunsInput, ChangeRunsOutput, WorkContext> = {
   name: 'change_runs',
-  summary: 'cancel, resume or remove all runs that a filter names',
+  summary: 'cancel, resume, remove or label all runs that a filter names',
   details:
     'What the filter names now is fixed, with the newest checkpoint of each. A run of its own tries each once, unless it has gone on since. Runs of the system itself (schedules, and those of this kind) are left alone, unless their graph is named.',
   input: {
-    action: { type: 'text', description: 'what to do', isRequired: true, choices: ['cancel', 'resume', 'rm'] },
+    action: { type: 'text', description: 'what to do', isRequired: true, choices: ['cancel', 'resume', 'rm', 'label'] },
     status,
     graph,
     label,
@@ -71,6 +78,8 @@ export const changeRuns: RoutedOperation<ChangeRunsInput, ChangeRunsOutput, Work
       description: `these runs, by their whole ids, at most ${namedMax}; with a filter, those of them that it names`,
     },
     dryRun: { type: 'flag', description: 'say how many there are, and show some; change nothing' },
+    set: { ...labelRun.input.set, description: 'to label: a label and its value: tier=gold' },
+    unset: { ...labelRun.input.unset, description: 'to label: the name of a label that goes' },
     reason: { type: 'text', description: 'why, of a cancel' },
     by: { type: 'text', description: 'who changes them, for the record', isActor: true },
   },
@@ -98,13 +107,14 @@ export const changeRuns: RoutedOperation<ChangeRunsInput, ChangeRunsOutput, Work
   isReadOnly: false,
   scope: 'admin',
   route: 'POST /bulk',
-  /** @throws USAGE_INVALID there is neither a filter nor runs, or too many of them */
-  async run(context, { action, dryRun = false, reason, by, ...filter }) {
+  /** @throws USAGE_INVALID there is neither a filter nor runs, or too many of them, or no label to change */
+  async run(context, { action, dryRun = false, reason, by, set, unset, ...filter }) {
     if (Object.values(filter).every((part) => part === undefined))
       throw new CairnError('USAGE_INVALID', {
         reason: 'there is no filter: it would be every run',
         hint: 'Say which runs: --status failed, --graph NAME, --label user=ann, --since 2h, --error CODE.',
       });
+    const labels = labelChangeOf(action, { set, unset }, dryRun);
     if (dryRun) return { action, ...(await countAndSample(context, filter)) };
     const targets: BulkTarget[] = [];
     const sample: ChangeRunsOutput['sample'][number][] = [];
@@ -121,7 +131,8 @@ export const changeRuns: RoutedOperation<ChangeRunsInput, ChangeRunsOutput, Work
     if (targets.length === 0) return about;
     const { engine, ids, isDetached = false } = context;
     const who = { ...(by !== undefined && { by }) };
-    const input = { action: action as BulkAction, targets, ...(reason !== undefined && { reason }), ...who };
+    const door = action === 'label' ? { ...labels, door: doorOf(context) } : {};
+    const input = { action: action as BulkAction, targets, ...(reason !== undefined && { reason }), ...who, ...door };
     const handle = await engine.start(bulkGraph(context), input, {
       ...doorOf(context),
       ...who,
@@ -135,6 +146,19 @@ export const changeRuns: RoutedOperation<ChangeRunsInput, ChangeRunsOutput, Work
     return { ...about, runId: handle.runId, status: standing.status, ...(result && { result }) };
   },
 };
+
+/**
+ * What becomes of labels. A dry run need not say it yet.
+ * @throws USAGE_INVALID labels are to be changed and none is named, or one is named and they are not
+ */
+function labelChangeOf(action: string, { set, unset }: LabelInput, isDry: boolean): LabelChange {
+  const change = { ...(set !== undefined && { set }), ...(unset !== undefined && { unset }) };
+  const isNamed = Object.keys(change).length > 0;
+  if (isNamed && action !== 'label')
+    throw new CairnError('USAGE_INVALID', { reason: `set and unset are for label, not for ${action}` });
+  if (action === 'label' && (isNamed || !isDry)) checkChange(change);
+  return change;
+}
 
 /** The runs of these ids that are there, and that the filter names too. @throws USAGE_INVALID there are too many */
 async function* namedRuns(

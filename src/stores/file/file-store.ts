@@ -18,6 +18,7 @@ import type {
   MessageReply,
   NextRequest,
   Prune,
+  Relabelling,
   RunKey,
   SnapshotRow,
   Store,
@@ -62,8 +63,8 @@ const optionNames: readonly string[] = ['path', 'readOnly', 'identity', 'now'] s
 
 /** Numbers that one opening may use. The next one begins above all of them, so that no claim's token is ever used twice. */
 const numbersPerOpening = 2 ** 30;
-/** Format 3 has lines that clear deliveries. */
-const format = 3;
+/** Format 3 has lines that clear deliveries, format 4 those that change labels. */
+const format = 4;
 const journalSuffix = '.jsonl';
 
 /**
@@ -426,6 +427,16 @@ class JournaledTables extends MemoryTables {
     this.#append(key, number, 'tag', tag);
   }
 
+  override labelRun(change: Relabelling): boolean {
+    this.#requireWritable();
+    const number = this.lastNumber;
+    const before = this.find(change)?.admission;
+    const isWritten = super.labelRun(change);
+    const { labels, meta } = change;
+    if (this.find(change)?.admission !== before) this.#append(change, number, 'label', { labels, meta });
+    return isWritten;
+  }
+
   override removeTag(key: RunKey, name: string): void {
     this.#requireWritable();
     const number = this.lastNumber;
@@ -503,7 +514,10 @@ function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): v
   else if (op === 'message') tables.postMessage({ ...key, ...rest } as unknown as Message);
   else if (op === 'clear') tables.clearDelivery(key, String(rest['waitId']));
   else if (op === 'tag') tables.tagCheckpoint(key, rest as unknown as TagRow);
-  else if (op === 'untag') tables.removeTag(key, String(rest['name']));
+  else if (op === 'label') {
+    const { meta: oldMeta } = tables.requireRun(key).admission;
+    tables.labelRun({ ...key, ...(rest as unknown as Pick<Relabelling, 'labels' | 'meta'>), oldMeta });
+  } else if (op === 'untag') tables.removeTag(key, String(rest['name']));
   else if (op === 'snapshot') tables.writeSnapshot(key, rest['snapshot'] as SnapshotRow);
   else if (op === 'commit') {
     const token = Number(rest['token']);

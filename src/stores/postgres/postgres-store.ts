@@ -259,6 +259,7 @@ function createWrites(tables: Tables, lane: CommitLane, wake: Wake, assertOpen: 
         [...keyOf(key), toText(waitId)],
       );
     },
+    labelRun: (change) => writes.labelRun(tables, change),
     tagCheckpoint: (key, tag) => writes.tagCheckpoint(tables, key, tag),
     removeTag: async (key, name) => {
       await tables.query(`delete from S.tags where run = ${runNo} and name = $3`, [...keyOf(key), toText(name)]);

@@ -9,6 +9,7 @@ import type {
   Message,
   MessageReply,
   Prune,
+  Relabelling,
   RunKey,
   SnapshotRow,
   TagRow,
@@ -374,6 +375,29 @@ export async function tagCheckpoint(tables: Tables, key: RunKey, { name, seq }: 
     [...keyOf(key), seq, toText(name)],
   );
   if (found.length === 0) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${key.runId}@${seq}` });
+}
+
+/** @throws RUN_NOT_FOUND */
+export async function labelRun(tables: Tables, change: Relabelling): Promise<boolean> {
+  const [meta, oldMeta] = [Buffer.from(change.meta), Buffer.from(change.oldMeta)];
+  const pairs = Object.entries(change.labels);
+  const key = keyOf(change);
+  return tables.transaction(async (query) => {
+    const [run] = await query<{ no: number; meta: Buffer }>(
+      `select no, meta from S.runs where tenant = $1 and run_id = $2 for update`,
+      key,
+    );
+    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: change.runId });
+    if (!oldMeta.equals(run.meta)) return meta.equals(run.meta);
+    await query(`update S.runs set meta = $2 where no = $1`, [run.no, meta]);
+    await query(`delete from S.labels where run = $1`, [run.no]);
+    await query(
+      `insert into S.labels (tenant, name, value, run)
+      select $1, l.name, l.value, $2 from unnest($3::text[], $4::text[]) as l(name, value)`,
+      [key[0], run.no, pairs.map(([name]) => toText(name)), pairs.map(([, value]) => toText(value))],
+    );
+    return true;
+  });
 }
 
 /** @throws CLAIM_FENCED, COMMIT_CONFLICT */

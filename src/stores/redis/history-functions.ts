@@ -201,6 +201,18 @@ function frees.prune(q, bytes)
   return { 'ok' }
 end
 
+function writes.label(q, bytes)
+  local r = load(q.tenant, q.runId)
+  if not r then return { 'RUN_NOT_FOUND' } end
+  local meta = call('HGET', P .. 'run:' .. r.id, 'meta') or ''
+  if meta ~= bytes[1] then return { 'ok', meta == bytes[2] and 1 or 0 } end
+  for _, label in ipairs(labelsOf(r)) do call('ZREM', index(r.tenant, labelIndex(label[1], label[2])), r.runId) end
+  set(r, { labels = #q.labels > 0 and pack(q.labels) })
+  call('HSET', P .. 'run:' .. r.id, 'meta', bytes[2])
+  for _, label in ipairs(q.labels) do call('ZADD', index(r.tenant, labelIndex(label[1], label[2])), int(r.no), r.runId) end
+  return { 'ok', 1 }
+end
+
 function writes.live(q)
   local key = P .. 'live:' .. named(q.tenant, q.runId)
   if q.all then call('UNLINK', key) end

@@ -26,6 +26,7 @@ import type {
   WaitRow,
 } from '../../ports/store.ts';
 import { firstRetryMs, readWakeUp, retryMaxMs, Watchers } from '../watchers.ts';
+import { createRedisNames, noCheckpoint, notFound } from './names.ts';
 import { createRedisRemovals, toRemoved } from './removals.ts';
 import { createRedisBlobs, createRedisLiveFeed, createRedisMemories } from './beside-runs.ts';
 import { countOpen, countRuns, fixedQuery } from './counts.ts';
@@ -165,7 +166,6 @@ function toRunRow(reply: Reply | undefined): RunRow {
 }
 
 const keyOf = ({ tenant, runId }: RunKey): RunKey => ({ tenant, runId });
-const notFound = ({ runId }: RunKey): CairnError => new CairnError('RUN_NOT_FOUND', { runId });
 
 /** Reads a cursor, which is numbers between dots. @throws USAGE_INVALID */
 function readCursor(cursor: string | undefined, parts: number): readonly number[] {
@@ -306,9 +306,6 @@ type Wake = (key: RunKey) => void;
 const waitQuery = (waits: readonly WaitRow[]): readonly unknown[] =>
   waits.map(({ waitId, kind, dueAt }) => [waitId, kind, dueAt ?? never]);
 
-const noCheckpoint = (runId: string, seq: number): CairnError =>
-  new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${runId}@${seq}` });
-
 const fenced = ({ runId, token }: { runId: string; token: number }, current: Reply | undefined): CairnError =>
   new CairnError('CLAIM_FENCED', { runId, token, current: Number(current) });
 
@@ -321,6 +318,7 @@ type Writes = Pick<
   | 'writeSnapshot'
   | 'postMessage'
   | 'clearDelivery'
+  | 'labelRun'
   | 'tagCheckpoint'
   | 'removeTag'
   | 'pruneRun'
@@ -356,9 +354,7 @@ function createWrites(server: RedisServer, wake: Wake): Writes {
       return toMessageReply(textOf(status), rest, () => wake(message));
     },
     clearDelivery: async (key, waitId) => void (await server.call('clear', { ...keyOf(key), waitId })),
-    tagCheckpoint: async (key, { name, seq }) =>
-      void (await server.call('tag', { ...keyOf(key), name, seq }, [], () => noCheckpoint(key.runId, seq))),
-    removeTag: async (key, name) => void (await server.call('untag', { ...keyOf(key), name })),
+    ...createRedisNames(server),
     pruneRun: async (prune) => {
       const { tenant, runId, token, remove, replace, snapshots, prunedBelow } = prune;
       const seqs = { replace: replace.map(({ seq }) => seq), snapshots: snapshots.map(({ seq }) => seq) };

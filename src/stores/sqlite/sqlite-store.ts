@@ -4,6 +4,7 @@ import type { RunKey, Admission, Commit, Durability, Message, MessageReply, Stor
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
+import { LabelWrites } from './tables/label-rows.ts';
 import { CheckpointPlaces, MessageWrite, createPrepare } from './tables/run-rows.ts';
 import { CommitWrite, type PendingCommit, HistoryWrites, RunHeads } from './tables/history-writes.ts';
 import { HistoryReads } from './tables/history-reads.ts';
@@ -271,6 +272,7 @@ function createWrites(
   const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, workers, removed, clock, store });
   const history = new HistoryWrites(prepare, heads, places);
   const messages = new MessageWrite(prepare);
+  const labels = new LabelWrites(prepare, store);
   const advanced = new AdvancedRuns();
   const identity = new StoreIdentity(prepare, layoutVersion);
   return {
@@ -315,11 +317,7 @@ function createWrites(
     postMessage: (source) => postMessage(source, { runs, messages, write }),
     clearDelivery: ({ tenant, runId }, waitId) =>
       write(() => commits.clearDelivery({ tenant, runId }, waitId), 'process', 0),
-    tagCheckpoint: ({ tenant, runId }, source) => {
-      const tag = { ...source };
-      return write(() => history.tagCheckpoint({ tenant, runId }, tag), 'process', 0);
-    },
-    removeTag: ({ tenant, runId }, name) => write(() => history.removeTag({ tenant, runId }, name), 'process', 0),
+    ...createNameWrites(history, labels, write),
     pruneRun: ({ remove, replace, snapshots, ...rest }) => {
       const prune = { ...rest, remove: [...remove], replace: replace.map(copyRow), snapshots: snapshots.map(copyRow) };
       return write(() => history.pruneRun(prune), 'process', 0);
@@ -374,6 +372,24 @@ function createWorkerWrites(
       const worker = structuredClone(source);
       return write(() => workers.note(worker), 'process', worker.body.length);
     },
+  };
+}
+
+function createNameWrites(
+  history: HistoryWrites,
+  labels: LabelWrites,
+  write: Write,
+): Pick<Store, 'labelRun' | 'tagCheckpoint' | 'removeTag'> {
+  return {
+    labelRun: (source) => {
+      const change = structuredClone(source);
+      return write(() => labels.labelRun(change), 'process', source.meta.length);
+    },
+    tagCheckpoint: ({ tenant, runId }, source) => {
+      const tag = { ...source };
+      return write(() => history.tagCheckpoint({ tenant, runId }, tag), 'process', 0);
+    },
+    removeTag: ({ tenant, runId }, name) => write(() => history.removeTag({ tenant, runId }, name), 'process', 0),
   };
 }
 

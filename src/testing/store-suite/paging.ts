@@ -2,7 +2,18 @@
 
 import assert from 'node:assert/strict';
 import type { RunQuery, Store } from '../../ports/store.ts';
-import { admission, checkpoint, commitOf, startRun, tenant, wait, type SuitePart } from './examples.ts';
+import {
+  admission,
+  bytesOf,
+  checkpoint,
+  commitOf,
+  expectCode,
+  keyOf,
+  startRun,
+  tenant,
+  wait,
+  type SuitePart,
+} from './examples.ts';
 
 /** The runs that a query lists, which are as many as a store counts that can. */
 async function list(store: Store, query: Omit<RunQuery, 'tenant'> = {}): Promise<string[]> {
@@ -45,6 +56,38 @@ export const pagingTests: SuitePart = {
       assert.deepEqual(await list(store, { parentRunId: 'a' }), ['d', 'c']);
       assert.deepEqual(await list(store, { parentRunId: 'a', status: ['running'], graphId: 'graph' }), ['c']);
     },
+
+    'S4 labels are changed with the meta that tells of them, by whoever has read it, and runs are found by the new ones':
+      async ({ store, supports, reopen }) => {
+        if (store.labelRun === undefined) return;
+        const [first, second] = [bytesOf('first'), bytesOf('second')];
+        const claim = await startRun(store, 'a', { labels: { user: 'ann', team: 'x\u0000y' }, meta: first });
+        await store.admitRun(admission('b', { labels: { user: 'ann' }, meta: first }));
+        await store.admitRun({ ...admission('a', { labels: { user: 'ann' }, meta: first }), tenant: 'other' });
+        const change = { ...keyOf('a'), labels: { user: 'bob', 'o\'"d\u0000d': '' }, meta: second, oldMeta: first };
+        assert.equal(await store.labelRun(change), true);
+        // Again, as who got no reply does; and by who has read what is there no more.
+        assert.equal(await store.labelRun(change), true);
+        assert.equal(await store.labelRun({ ...change, labels: {}, meta: bytesOf('third') }), false);
+        const check = async (from: Store): Promise<void> => {
+          assert.deepEqual((await from.readRun(keyOf('a')))?.meta, second);
+          assert.deepEqual(await list(from, { labels: { user: 'ann' } }), ['b']);
+          assert.deepEqual(await list(from, { labels: { user: 'bob', 'o\'"d\u0000d': '' } }), ['a']);
+          assert.deepEqual(await list(from, { labels: { team: 'x\u0000y' } }), []);
+          if (from.countRuns) assert.equal(await from.countRuns({ tenant, labels: { user: 'bob' } }), 1);
+          assert.equal((await from.listRuns({ tenant: 'other', labels: { user: 'ann' } })).rows.length, 1);
+        };
+        await check(store);
+        // Who advances the run is not held up, and a run that has ended has labels too.
+        await store.commit(commitOf(claim, 1, { status: 'completed', releases: true }));
+        await check(store);
+        const reopened = await reopen?.();
+        if (reopened !== undefined) await check(reopened);
+        await expectCode(store.labelRun({ ...change, ...keyOf('none') }), 'RUN_NOT_FOUND');
+        if (!supports.removal) return;
+        await store.removeRun(keyOf('a'));
+        assert.deepEqual(await list(store, { labels: { user: 'bob' } }), []);
+      },
 
     'S4 runs are chosen by labels, and by when they were created': async ({ store }) => {
       const at = (seq: number) => ({ ...checkpoint(0), at: seq });

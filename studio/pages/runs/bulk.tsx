@@ -11,7 +11,7 @@ import { command, count, countOf } from '../../words.ts';
 
 /** What is done to which runs. */
 export interface BulkRequest {
-  readonly action: 'cancel' | 'resume' | 'rm';
+  readonly action: 'cancel' | 'resume' | 'rm' | 'label';
   readonly body: Readonly<Record<string, unknown>>;
   /** The same as words of a command; absent: there is none. */
   readonly words?: readonly string[];
@@ -23,10 +23,11 @@ interface Bulk {
   readonly runId?: string;
 }
 
-const titles = { cancel: 'Cancel', resume: 'Resume', rm: 'Remove' } as const;
+const titles = { cancel: 'Cancel', resume: 'Resume', rm: 'Remove', label: 'Label' } as const;
 const does = {
   cancel: 'They end where they are. What they did stays done, and each can be forked later.',
   resume: 'They go on from their newest checkpoints, and what failed is tried again. What is done stays done.',
+  label: 'Lists find them by it. One of the same name gets the new value; without a value it goes.',
   rm: 'They are gone, with their histories. This cannot be undone.',
 } as const;
 
@@ -40,13 +41,14 @@ export function BulkDialog({ request, onClose, onBegun }: DialogProps): JSX.Elem
   const { action, body, words } = request;
   const preview = useLoaded<Bulk>('/bulk', { body: { ...body, action, dryRun: true } });
   const [reason, setReason] = useState('');
+  const [label, setLabel] = useState({ name: '', value: '' });
   const [problem, setProblem] = useState<Problem>();
   const [isBusy, setBusy] = useState(false);
   const found = preview.data;
   const title = `${titles[action]} ${found === undefined ? 'runs' : countOf(found.count, 'run')}`;
   const act = (): void => {
     setBusy(true);
-    post<Bulk>('/bulk', { ...body, action, ...(reason !== '' && { reason }) }).then(
+    post<Bulk>('/bulk', { ...body, action, ...(reason !== '' && { reason }), ...changeOf(action, label) }).then(
       ({ runId }) => {
         announced.value = `${title}: begun`;
         if (runId === undefined) onClose();
@@ -70,14 +72,15 @@ export function BulkDialog({ request, onClose, onBegun }: DialogProps): JSX.Elem
           <input class="field" value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
         </label>
       )}
+      {action === 'label' && <LabelFields label={label} onChange={setLabel} />}
       <p class="quiet small">A run that goes on meanwhile is left alone. It goes on if this tab is closed.</p>
-      {words !== undefined && <Copy text={command(action, ...words)} />}
+      {words !== undefined && <Copy text={command(action, ...words, ...wordsOf(action, label))} />}
       {problem !== undefined && <Trouble problem={problem} />}
       <div class="row">
         <button
           type="button"
-          class={`button ${action === 'resume' ? 'primary' : 'danger'}`}
-          disabled={isBusy || found === undefined || found.count === 0}
+          class={`button ${action === 'resume' || action === 'label' ? 'primary' : 'danger'}`}
+          disabled={isBusy || found === undefined || found.count === 0 || (action === 'label' && label.name === '')}
           onClick={act}
         >
           {title}
@@ -87,6 +90,46 @@ export function BulkDialog({ request, onClose, onBegun }: DialogProps): JSX.Elem
         </button>
       </div>
     </Dialog>
+  );
+}
+
+interface Label {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A label without a value goes. */
+const changeOf = (action: BulkRequest['action'], { name, value }: Label): object =>
+  action !== 'label' ? {} : value === '' ? { unset: [name] } : { set: { [name]: value } };
+
+const wordsOf = (action: BulkRequest['action'], { name, value }: Label): readonly string[] =>
+  action !== 'label' ? [] : value === '' ? ['--unset', name] : ['--set', `${name}=${value}`];
+
+interface LabelFieldsProps {
+  readonly label: Label;
+  readonly onChange: (label: Label) => void;
+}
+
+function LabelFields({ label, onChange }: LabelFieldsProps): JSX.Element {
+  return (
+    <div class="row wrap">
+      <label class="form-field">
+        Label
+        <input
+          class="field"
+          value={label.name}
+          onInput={({ currentTarget }) => onChange({ ...label, name: currentTarget.value })}
+        />
+      </label>
+      <label class="form-field">
+        Value
+        <input
+          class="field"
+          value={label.value}
+          onInput={({ currentTarget }) => onChange({ ...label, value: currentTarget.value })}
+        />
+      </label>
+    </div>
   );
 }
 

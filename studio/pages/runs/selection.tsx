@@ -11,6 +11,7 @@ import { BulkDialog, BulkProgress, type BulkRequest } from './bulk.tsx';
 const actions = [
   ['cancel', 'Cancel'],
   ['resume', 'Resume'],
+  ['label', 'Label'],
   ['rm', 'Remove'],
 ] as const;
 

@@ -1,5 +1,5 @@
 /**
- * The check value of a run's row: a CRC-32 of the columns that never change. It tells flipped bits, which no checksum of a history would:
+ * The check value of a run's row: a CRC-32 of the columns that nothing of the run itself changes. It tells flipped bits, which no checksum of a history would:
  * ids, what a run is queued for, its parent, and its meta, from which its graph is found and its idempotency keys are made.
  *
  * It is computed here and not by Node, whose modules for it take longer to load than listing runs does.

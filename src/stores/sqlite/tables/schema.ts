@@ -34,7 +34,7 @@ const pageBytes = 16_384;
  *
  * `deaths` counts owners that never gave the run back while its head was `deaths_head`, `deaths_unreleased` those since it came to rest.
  *
- * `check_value` of a run is that of its columns which never change (row-check.ts); null in rows from before it existed.
+ * `check_value` of a run is that of its columns which the run itself never changes (row-check.ts); null in rows from before it existed.
  *
  * `lease_ms` is the length of a run's lease; 0 where that is not known. A wait has `opened`, the time, if it has a due time.
  *
@@ -54,7 +54,7 @@ const storeTable = `
   insert into store (one, identity) values (1, lower(hex(randomblob(16))));
 `;
 
-/** Labels stand in the order in which runs with one are listed. They never change, and an index finds those of a run that is removed. */
+/** Labels stand in the order in which runs with one are listed. An index finds those of a run, to change or remove them. */
 const labelsTable = `
   create table labels (tenant text not null, name text not null, value text not null, run integer not null, run_id text not null,
     primary key (tenant, name, value, run)) without rowid;
