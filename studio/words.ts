@@ -1,7 +1,7 @@
 /** Words as people use them: how a run stands, how long ago, what it cost; and the commands that do the same. */
 import type { Tone } from '../src/graph/drawing/marks.ts';
 import { formatAge as age, formatDuration } from '../src/operations/format/time.ts';
-import type { Amounts, Change, ListedRun, Wait } from './data/types.ts';
+import type { Amounts, AwaitedEffect, Change, ListedRun, Wait } from './data/types.ts';
 
 export { age };
 export type { Tone };
@@ -86,6 +86,12 @@ export function waitWords(wait: Wait, now: number): StatusWords {
   return { tone: 'waiting', text, ...(wait.prompt !== undefined && { detail: wait.prompt }) };
 }
 
+/** `waits for word of pay, which worker 12 began, until 14:02`: of what a worker has begun that has lost the run. */
+export function awaitedWords({ node, step, owner, until }: AwaitedEffect, now: number): string {
+  const what = `${nodeName(node)}${step === undefined ? '' : ` (${shortStep(step)})`}`;
+  return `waits for word of ${what} from ${owner}, which lost the run, until ${timeOf(until, now)}`;
+}
+
 /** `Did pay happen?` */
 export function doubtQuestion({ node, metadata }: Wait): string {
   const step = (metadata as { readonly step?: unknown } | undefined)?.step;
@@ -123,6 +129,8 @@ export function runWords(
   if (run.isStopped || run.status === 'stopped') return { tone: 'stopped', text: 'stopped: its process is gone' };
   if (run.isQueued === true || run.status === 'queued')
     return { tone: 'queued', text: `queued since ${age(now - run.updatedAt)}` };
+  const [awaited] = run.awaits ?? [];
+  if (awaited !== undefined) return { tone: 'doubt', text: awaitedWords(awaited, now) };
   const took = duration(run.updatedAt - run.createdAt);
   switch (run.status) {
     case 'completed':

@@ -5,6 +5,7 @@
 import { functionCondition } from '../graph/condition.ts';
 import { hashValue } from '../graph/canonical.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/contracts/node-contract.ts';
+import { allowedInside, strengthOfNode } from '../graph/effect-strength.ts';
 import type { Condition, EdgeDefinition, NodeDefinition } from '../graph/graph.ts';
 import { approvalSchema, readApproval } from '../schema/approval-answer.ts';
 
@@ -98,11 +99,8 @@ export function layApprovals(
   return { nodes: laid, edges: links };
 }
 
-function questionNode(
-  { id, when, join, place, onFailure, maxVisits }: NodeDefinition,
-  of: ApprovedNode,
-  recorded: string,
-): NodeDefinition {
+function questionNode(node: NodeDefinition, of: ApprovedNode, recorded: string): NodeDefinition {
+  const { id, when, join, place, onFailure, maxVisits } = node;
   const { approval, input, written } = of;
   const { accepts, edit = [], deadlineMs, onDeadline, onRejected, audience = 'staff', prompt } = approval;
   return {
@@ -111,7 +109,7 @@ function questionNode(
     effect: 'human',
     config: { node: recorded, edit, audience, onDeadline, onRejected, deadlineMs, accepts: accepts?.source, prompt: typeof prompt === 'string' ? prompt : null, ...askingOf(approval), ...(written !== undefined && { written }) }, // prettier-ignore
     implementation: {
-      run: (ctx) => ask(ctx, recorded, approval as NodeApproval, input),
+      run: (ctx) => ask(ctx, { node, recorded, approval: approval as NodeApproval, inputOf: input }),
       codeText: written === undefined ? [input, approval.when ?? '', prompt].map(String).join('\n') : 'approval',
       outputFault: approvedFault,
     },
@@ -134,12 +132,16 @@ function approvedFault(output: unknown): string | undefined {
   return approved && hash !== hashOf(input) ? 'its hash is not that of its input' : undefined;
 }
 
-async function ask(
-  ctx: NodeContext,
-  id: string,
-  approval: NodeApproval,
-  inputOf: ApprovedNode['input'],
-): Promise<Approved> {
+/** The node that a question is about. */
+interface AskedNode {
+  readonly node: NodeDefinition;
+  /** The id under which runs have it on record. */
+  readonly recorded: string;
+  readonly approval: NodeApproval;
+  readonly inputOf: ApprovedNode['input'];
+}
+
+async function ask(ctx: NodeContext, { node, recorded: id, approval, inputOf }: AskedNode): Promise<Approved> {
   const { state } = ctx;
   const input = inputOf({ state }, ctx);
   const hash = hashOf(input);
@@ -152,7 +154,7 @@ async function ask(
     choices: ['approve', 'reject'],
     matching: 'open',
     schema: approvalSchema(data, accepts !== undefined),
-    metadata: { node: id, input, hash, edit },
+    metadata: { node: id, input, hash, edit, ...allowedInside(strengthOfNode(node)) },
     isApproval: true,
     audience,
     ...askingOf(approval),

@@ -50,6 +50,10 @@ export const asInnerWork = ({ effect, unasked, allowed }: Strength): InnerWork =
   isAllowed: isAct(allowed),
 });
 
+/** What an approval says of it beside: the effect class of what agents inside are allowed to do, about which nobody is asked again. */
+export const allowedInside = ({ allowed }: Strength): { readonly allowedInside?: EffectClass } =>
+  isAct(allowed) ? { allowedInside: allowed } : {};
+
 /** What tells how strong a node is. */
 export interface ActingNode {
   readonly effect: EffectClass;

@@ -5,6 +5,7 @@ import type { EffectClass, NodeImplementation, StateView } from './contracts/nod
 import type { RetryPolicy } from './contracts/retry-policy.ts';
 import type { StandardSchema } from './contracts/answer-types.ts';
 import type { LimitRef } from './limit.ts';
+import type { RunTitle } from './run-title.ts';
 import type { Webhook } from './webhooks.ts';
 
 export type { StandardResult, StandardSchema } from './contracts/answer-types.ts';
@@ -207,6 +208,8 @@ export interface GraphPolicies {
   readonly onRunFailure?: string;
   /** How long a run may take from its admission on, in ms (E6.10). Default: for ever. */
   readonly timeLimit?: TimeLimit;
+  /** Makes the title of a run from its input (E2.6). Not part of the hash. Default: none. */
+  readonly title?: RunTitle;
 }
 
 /** Whether a node is one that follows a cancel or a failure of the run, so that no edge leads to it. */

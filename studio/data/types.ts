@@ -1,9 +1,11 @@
 /** What the server answers, as far as pages show it. The whole is described by `/v1/openapi.json`. */
 
 import type { PostMortem } from '../../src/history/explain/story.ts';
+import type { AwaitedEffect } from '../../src/history/read/awaited-effects.ts';
 import type { Failure } from '../../src/history/read/failures.ts';
 
 export type { Failure } from '../../src/history/read/failures.ts';
+export type { AwaitedEffect } from '../../src/history/read/awaited-effects.ts';
 
 export type Amounts = Readonly<Record<string, number>>;
 
@@ -40,6 +42,8 @@ export interface ListedRun {
   readonly isDamaged?: boolean;
   readonly hasMessages: boolean;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly title?: string;
+  readonly awaits?: readonly AwaitedEffect[];
 }
 
 export type { ShownSchedule } from '../../src/operations/runs/schedules.ts';
@@ -75,6 +79,11 @@ export interface Waits {
   readonly hasMore: boolean;
   readonly waiting: readonly Wait[];
   readonly answered: readonly { readonly runId: string; readonly graphId: string }[];
+  readonly awaiting?: readonly {
+    readonly runId: string;
+    readonly graphId: string;
+    readonly awaits: readonly AwaitedEffect[];
+  }[];
 }
 
 export interface JsonSchema {
@@ -106,6 +115,9 @@ export interface Standing {
   readonly seq: number;
   readonly createdAt: number;
   readonly updatedAt: number;
+  readonly title?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly awaits?: readonly AwaitedEffect[];
   readonly source?: string;
   readonly parent?: Place;
   readonly claimedBy?: string;

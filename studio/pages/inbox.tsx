@@ -3,19 +3,20 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { encode, may, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
-import type { ListedRun, Wait } from '../data/types.ts';
+import type { ListedRun, Wait, Waits } from '../data/types.ts';
 import { reloadWaits, waits, waitsProblem } from '../data/waits.ts';
 import { AnswerCard } from '../parts/answer.tsx';
 import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
 import { ageMsOf, Filters } from '../parts/filters.tsx';
 import { Mark } from '../parts/icons.tsx';
 import { linkTo, linkToRun, linkWith, readParam } from '../url.ts';
-import { command, count, nodeName, waitWords } from '../words.ts';
+import { awaitedWords, command, count, nodeName, waitWords } from '../words.ts';
 import '../style/run.css';
 
 const kinds = { all: 'All', doubt: 'Doubts', question: 'Questions' } as const;
 /** Cards at once: each is a form of its own. */
 const pageSize = 20;
+const awaitingEveryMs = 10_000;
 
 export function InboxPage(): JSX.Element {
   const [data, problem] = [waits.value, waitsProblem.value];
@@ -23,6 +24,8 @@ export function InboxPage(): JSX.Element {
   const [shown, setShown] = useState(pageSize);
   const kind = readParam('kind') ?? 'all';
   const { fits, isFiltered } = useFilter();
+  const { awaiting = [] } =
+    useLoaded<Partial<Waits>>('/waits?all=true&limit=50', { everyMs: awaitingEveryMs }).data ?? {};
   if (data === undefined)
     return (
       <div class="page narrow">
@@ -32,7 +35,8 @@ export function InboxPage(): JSX.Element {
   const open = data.waits.filter((wait) => isOfKind(wait, kind) && fits(wait));
   // An effect in doubt may be money: it comes before questions.
   const sorted = [...open.filter((wait) => wait.kind === 'doubt'), ...open.filter((wait) => wait.kind !== 'doubt')];
-  const isEmpty = data.waits.length === 0 && data.answered.length === 0 && data.waiting.length === 0;
+  const isEmpty =
+    data.waits.length === 0 && data.answered.length === 0 && data.waiting.length === 0 && awaiting.length === 0;
   return (
     <div class="page narrow">
       <header class="page-head">
@@ -70,6 +74,19 @@ export function InboxPage(): JSX.Element {
         )}
         {data.answered.map(({ runId }) => (
           <Answered key={runId} runId={runId} onDone={reload} />
+        ))}
+        {awaiting.map(({ runId, awaits }) => (
+          <div class="card" key={runId}>
+            {awaits.map((awaited) => (
+              <div class="list-row" data-tone="doubt">
+                <Mark tone="doubt" />
+                <a class="linked foreign" href={linkToRun(runId)}>
+                  {runId}
+                </a>
+                <span class="foreign">{awaitedWords(awaited, now.value)}</span>
+              </div>
+            ))}
+          </div>
         ))}
         {data.waiting.length > 0 && (
           <section class="stack">

@@ -136,7 +136,7 @@ function agentNodes({ story, structure, checkpoint }: Moment): readonly (readonl
 }
 
 function Head({ standing, followed, moment, reload }: RunProps & { readonly moment: Moment }): JSX.Element {
-  const { runId, graphId, status, createdAt, updatedAt, parent, spent, saved, claimedBy, waits } = standing;
+  const { runId, graphId, status, createdAt, updatedAt, parent, spent, saved, claimedBy, waits, title } = standing;
   const words = runWords(
     { ...standing, isStopped: status === 'stopped', isHeld: standing.isHeld === true },
     waits,
@@ -167,6 +167,9 @@ function Head({ standing, followed, moment, reload }: RunProps & { readonly mome
             </a>,
           ] as const,
         ]),
+    ...Object.entries(standing.labels ?? {}).map(
+      ([name, value]) => [name, <span class="foreign">{value}</span>] as const,
+    ),
     ...takenUpWords(moment),
     ...(claimedBy === undefined || status !== 'running'
       ? []
@@ -181,7 +184,8 @@ function Head({ standing, followed, moment, reload }: RunProps & { readonly mome
         <span class="quiet small" aria-hidden="true">
           /
         </span>
-        <h1 class="foreign">{runId}</h1>
+        <h1 class="foreign">{title ?? runId}</h1>
+        {title !== undefined && <span class="quiet small foreign">{runId}</span>}
         <Copy text={runId} label="id" />
         <Actions standing={standing} moment={moment} reload={reload} />
       </div>

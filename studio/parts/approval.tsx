@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { faultsIn } from '../data/form-faults.ts';
 import { schemaOf } from '../data/form-values.ts';
 import type { JsonSchema, Wait } from '../data/types.ts';
-import { choiceOf, countOf } from '../words.ts';
+import { choiceOf, countOf, effectWords } from '../words.ts';
 import { Field } from './form.tsx';
 import { Inline, LongText } from './value.tsx';
 
@@ -57,6 +57,7 @@ export function Approval({ wait, proposal, isBusy, answer }: ApprovalProps): JSX
   const [edited, setEdited] = useState<unknown>(values);
   const [reason, setReason] = useState('');
   const [isTried, setTried] = useState(false);
+  const { allowedInside: allowed } = wait.metadata as { readonly allowedInside?: string };
   const refusal = choiceOf(wait.choices?.[1] ?? 'refuse').value;
   if (mode === 'refuse')
     return (
@@ -118,6 +119,11 @@ export function Approval({ wait, proposal, isBusy, answer }: ApprovalProps): JSX
   return (
     <>
       <Arguments values={values} />
+      {allowed !== undefined && (
+        <p class="note small" data-tone="waiting">
+          {`It ${effectWords[allowed] ?? allowed} inside, as its agents are allowed to: nobody is asked about that again.`}
+        </p>
+      )}
       <div class="choices">
         <button type="button" class="button primary" disabled={isBusy} onClick={() => answer('approve')}>
           Approve

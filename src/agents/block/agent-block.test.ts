@@ -130,7 +130,7 @@ test.each<[string, Readonly<Record<string, string>>, string?]>([
   ],
 ])(
   'A6 B81 an agent of a workflow that acts without asking is asked about, and planned as what it does: %s',
-  async (_, texts, name = 'helper') => {
+  async (what, texts, name = 'helper') => {
     journal.done.length = 0;
     const given = { others: { ...others, ...texts } };
     const { result, goOn } = await run([{ calls: [{ tool: name, input: {} }] }, 'Done.'], { workflows: [name] }, given);
@@ -138,6 +138,9 @@ test.each<[string, Readonly<Record<string, string>>, string?]>([
       [`May the agent call ${name}?`],
       [],
     ]);
+    // The question says it too; what acts by its own class is no agent's allowance.
+    const { allowedInside = 'nothing' } = (result.waits[0]?.metadata ?? {}) as { readonly allowedInside?: string };
+    expect(allowedInside).toMatch(what === 'itself' ? 'nothing' : /^(?:write|external)$/u);
     const [planned] = read(textOf({ workflows: [name] }), more(given)).blocks[0]?.tools ?? [];
     expect(planned).toEqual({ name, effect: expect.stringMatching(/write|external/), asks: true });
     expect((await goOn('refuse')).status).toBe('completed');

@@ -1,6 +1,6 @@
 /** Asks a person before a tool acts. The person may approve the call, change its arguments, or refuse it. */
 import { isDeepStrictEqual } from 'node:util';
-import type { NodeContext, Question } from '../../graph/contracts/node-contract.ts';
+import type { EffectClass, NodeContext, Question } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { approvalSchema, readApproval } from '../../schema/approval-answer.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
@@ -13,6 +13,8 @@ import { asksByDefault, type AgentTool, type ApprovalPolicy, type NamedTool } fr
 /** The tool that a person is asked about. */
 export interface ToolToApprove extends Pick<NamedTool, 'name' | 'inputSchema'> {
   readonly definition: Pick<AgentTool, 'input'>;
+  /** What agents in it are allowed to do. */
+  readonly inside?: { readonly allowedInside?: EffectClass };
   /** Whom to ask. Default `staff`. */
   readonly audience?: Question['audience'];
 }
@@ -95,7 +97,7 @@ export interface CallToApprove {
  */
 export async function askApproval(
   ctx: NodeContext,
-  { name, definition, inputSchema, audience }: ToolToApprove,
+  { name, definition, inputSchema, audience, inside }: ToolToApprove,
   call: CallToApprove,
 ): Promise<Decision> {
   const question = questionName(call.key);
@@ -111,7 +113,7 @@ export async function askApproval(
       ],
       matching: 'open',
       schema: answerSchema(inputSchema),
-      metadata: { tool: name, args: proposed },
+      metadata: { tool: name, args: proposed, ...inside },
       identity: identityOf(proposed),
       isApproval: true,
       ...(audience !== undefined && { audience }),

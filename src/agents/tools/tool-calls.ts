@@ -20,7 +20,9 @@ import {
   isComposed,
   type NamedTool,
   type ToolOffer,
+  strengthOfTool,
 } from './tool-box.ts';
+import { allowedInside } from '../../graph/effect-strength.ts';
 import {
   askApproval,
   isApprovalRequested,
@@ -362,8 +364,11 @@ export class ToolCalls {
       this.#records.passApproval(key);
       return decision;
     }
-    if (await isApprovalRequested(ctx, key, () => needsApproval(tool, args, this.#allow)))
-      return askApproval(ctx, { ...tool, audience: tool.definition.audience }, { key, input, args });
+    if (await isApprovalRequested(ctx, key, () => needsApproval(tool, args, this.#allow))) {
+      const { definition } = tool;
+      const inside = allowedInside(strengthOfTool(definition));
+      return askApproval(ctx, { ...tool, audience: definition.audience, inside }, { key, input, args });
+    }
     return { kind: 'approved', args };
   }
 

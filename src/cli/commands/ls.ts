@@ -26,6 +26,7 @@ const columns = [
   { title: 'HEAD', isRight: true },
   { title: 'AGE', isRight: true },
 ] as const;
+const titleColumn = { title: 'TITLE', canShrink: true } as const;
 
 function statusOf({ status: text }: ListedRun): Cell {
   const tones = { stopped: 'warn', held: 'warn', damaged: 'bad', answered: 'good' } as const;
@@ -37,14 +38,16 @@ interface Listed extends ListRunsOutput {
 }
 
 function printRuns({ screen, commandLine }: Session, { runs, hasMore, now }: Listed): void {
+  const hasTitles = runs.some(({ title }) => title !== undefined);
   const rows = underParents(runs).map(({ run, lines }) => [
     `${lines}${printable(runName(run.runId))}`,
     statusOf(run),
     printable(run.graphId),
     String(run.head),
     formatAge(now - run.createdAt),
+    ...(hasTitles ? [printable(run.title ?? '')] : []),
   ]);
-  screen.print(formatTable(columns, rows, screen));
+  screen.print(formatTable(hasTitles ? [...columns, titleColumn] : columns, rows, screen));
   for (const { runId, graphId, waitsForCode: wait } of runs)
     if (wait !== undefined)
       screen.print(

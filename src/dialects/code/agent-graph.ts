@@ -34,6 +34,7 @@ import {
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { Fits, Reducers, NodeFunction, OutputOf, SchemaInput, TypedAnswers, TypedState } from './typed-state.ts';
 import type { LimitRef } from '../../graph/limit.ts';
+import type { RunTitle } from '../../graph/run-title.ts';
 
 // Finds where in the author's file a builder method was called (`file:line`), so that an error can name the line to fix.
 
@@ -109,6 +110,11 @@ export interface GraphOptions<Reduced extends Reducers = Reducers> {
   readonly onRunFailure?: string;
   /** How long a run may take from its admission on, in ms; `{ ms, countsWaits: false }`: without the time in which it is paused. */
   readonly timeLimit?: TimeLimit;
+  /**
+   * Makes the title of a run from its input, by which people find it in lists: `({ input }) => \`Refund of ${input.order}\``. Called once,
+   * when the run is started. See docs/guide/studio.md.
+   */
+  readonly title?: RunTitle;
 }
 
 /** Options of an edge. */
@@ -141,6 +147,7 @@ const optionNames = [
   'onCancel',
   'onRunFailure',
   'timeLimit',
+  'title',
 ] as const satisfies readonly (keyof GraphOptions)[];
 const schemaNames = ['input', 'scratch', 'artifacts'] as const satisfies readonly (keyof GraphSchemas)[];
 const edgeOptionNames = [

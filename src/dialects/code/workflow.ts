@@ -44,6 +44,7 @@ import {
   type Part,
 } from './workflow-parts.ts';
 import type { LimitRef } from '../../graph/limit.ts';
+import type { RunTitle } from '../../graph/run-title.ts';
 
 /** Options of {@link workflow}. */
 export interface WorkflowOptions<Scratch extends StandardSchema = StandardSchema> {
@@ -69,6 +70,8 @@ export interface WorkflowOptions<Scratch extends StandardSchema = StandardSchema
   readonly webhooks?: readonly Webhook[];
   /** How long a run may take from its admission on, in ms; `{ ms, countsWaits: false }`: without the time in which it is paused. */
   readonly timeLimit?: TimeLimit;
+  /** Makes the title of a run from its input, by which people find it in lists. Called once, when the run is started. */
+  readonly title?: RunTitle;
 }
 
 /** A workflow's state: a graph's state, with each step's output also in `artifacts` under the step's id. */
@@ -160,6 +163,7 @@ const optionNames = [
   'limit',
   'webhooks',
   'timeLimit',
+  'title',
 ] as const satisfies readonly (keyof WorkflowOptions)[];
 
 /**

@@ -116,6 +116,7 @@ const optionKeys = [
   'onCancel',
   'onRunFailure',
   'timeLimit',
+  'title',
 ] as const satisfies readonly (keyof FlowOptions)[];
 const needKeys = ['node', 'on', 'when'] as const satisfies readonly (keyof NeedOf<string, unknown>)[];
 

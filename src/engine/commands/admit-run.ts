@@ -3,6 +3,8 @@ import { CairnError } from '../../errors.ts';
 import { decodeOrNothing } from '../../history/stored/chain.ts';
 import { isStartSchedule, type Schedule } from '../../ports/schedule.ts';
 import type { LimitSubject } from '../../graph/limit.ts';
+import { titleOf } from '../../graph/run-title.ts';
+import { shown } from '../../state/secrecy/shown-text.ts';
 import { codeOf } from '../../ports/graph-code.ts';
 import type { Admission, RunRow, AdmissionReply, RunKey } from '../../ports/store.ts';
 import { stateVersionOf } from '../../graph/compile/migrations.ts';
@@ -192,8 +194,10 @@ export async function prepareAdmission(
   const keySeed = await makeKeySeed(env.store, tenant, runId, birthOf(ids, at));
   const stored = await storeGraph(env, { tenant, runId }, graph);
   const startedBy = options.by === undefined ? {} : { startedBy: [options.by] };
+  const title = titleOf(graph.policies.title, shown(tree.input));
   const meta: StoredMeta = {
     ...options.meta,
+    ...(title !== undefined && { title }),
     ...(origin !== undefined && { origin }),
     ...startedBy,
     ...stored,

@@ -136,7 +136,7 @@ const bySource = (a: Data, b: Data): number => {
 
 function describeStructure(graph: Described): GraphStructure {
   const authored = graph.nodes.filter((node) => node.index > 1);
-  const { limit: _, ...policies } = graph.policies;
+  const { limit: _, title: _title, ...policies } = graph.policies;
   // Sorted, because the order of declaration means something only among the edges of one node.
   return Object.freeze({
     id: graph.id,

@@ -45,6 +45,7 @@ const policyFields = [
   'onCancel',
   'onRunFailure',
   'timeLimit',
+  'title',
 ];
 
 const reducerNames: readonly ReducerName[] = [
@@ -122,6 +123,8 @@ function validateChannels(report: Report, definition: GraphDefinition): void {
   checkRange(report, 'policies', 'checkpointBytes', policies.checkpointBytes, { min: 1 });
   checkBounds(report, 'policies', 'budget', policies.budget);
   checkTimeLimit(report, policies.timeLimit);
+  if (policies.title !== undefined && typeof policies.title !== 'function')
+    report.error('E2', 'policies', 'title is no function', 'write it as ({ input }) => `Refund of ${input.order}`');
   checkOneOf(report, 'Q4', 'policies', 'onBudget', policies.onBudget, ['ask', 'fail']);
   checkOneOf(report, 'A43', 'policies', 'memoryConsistency', policies.memoryConsistency, memoryConsistencies);
   checkLimit(report, 'policies', policies.limit);

@@ -145,9 +145,9 @@ export async function* exportFixture(
   }
 }
 
-/** The header of a run without ancestors, and without who started it. */
+/** The header of a run without ancestors, and without who started it and its title, which is made of its input. */
 function headerOf(header: HeaderLine, { runId, key }: RunRow, mask: Mask): HeaderLine {
-  const { startedBy: _, relabelled: __, labels, ...meta } = headerMeta(header);
+  const { startedBy: _, relabelled: __, title: ___, labels, ...meta } = headerMeta(header);
   const masked = { ...meta, ...(labels && { labels: mask.value(labels) }) };
   const inBase64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64');
   return {

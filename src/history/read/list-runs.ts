@@ -1,5 +1,6 @@
 /** Lists the runs of a store for people, newest first. */
 import { CairnError } from '../../errors.ts';
+import { titleLine } from '../../graph/run-title.ts';
 import type { Labels, RunQuery, RunRow, StoredStatus } from '../../ports/store.ts';
 import { readAllRuns } from '../access/read-all.ts';
 import { isHeld } from '../access/claim-run.ts';
@@ -41,6 +42,8 @@ export interface ListedRun {
   readonly awaits?: readonly AwaitedEffect[];
   /** The labels by which it is found. Absent if it has none. */
   readonly labels?: Labels;
+  /** Its title, if its graph has one. */
+  readonly title?: string;
   /** True if the run's row is not as it was written. Nothing else reads the run. */
   readonly isDamaged?: true;
 }
@@ -159,15 +162,16 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
     isHeld: isHeld(run),
     ...(run.deaths > 0 && { deaths: run.deaths }),
     hasMessages,
-    ...labelsOf(run),
+    ...namesOf(run),
     ...(run.isDamaged === true && { isDamaged: true as const }),
   };
 }
 
-/** The labels of a run. Those of a damaged row are not believed. */
-function labelsOf(run: RunRow): Pick<ListedRun, 'labels'> {
-  const { labels = {} } = run.isDamaged === true ? {} : metaOf(run);
-  return Object.keys(labels).length === 0 ? {} : { labels };
+/** The labels of a run and its title. Those of a damaged row are not believed. */
+function namesOf(run: RunRow): Pick<ListedRun, 'labels' | 'title'> {
+  const { labels = {}, title: stored } = run.isDamaged === true ? {} : metaOf(run);
+  const title = titleLine(stored);
+  return { ...(Object.keys(labels).length > 0 && { labels }), ...(title !== undefined && { title }) };
 }
 
 /** The store's query; statuses that only people are shown are distinguished afterwards. */

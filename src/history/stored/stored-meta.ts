@@ -24,6 +24,8 @@ export interface StoredMeta {
   readonly labels?: Readonly<Record<string, string>>;
   /** Who changed its labels since it was started, oldest first: the last few times. */
   readonly relabelled?: readonly RelabellingAct[];
+  /** A line by which people tell it apart, made from its input when it was started. A fork has that of its original. */
+  readonly title?: string;
   /** What the run's end and its questions are told to, beside what its graph and its store say. */
   readonly webhooks?: readonly Webhook[];
   /** Set on runs that were imported without being trusted, and on their forks. */

@@ -102,6 +102,7 @@ export const outputWords: Readonly<Record<string, string>> = {
   graphId: 'name of the graph, which is that of the workflow',
   graphs: 'the graphs whose code it has',
   labels: 'names and values by which the run is found',
+  title: 'a line that tells the run apart, made of its input when it was started',
   hasMessages: 'whether an answer, a signal or a request waits to be taken in',
   hasMore: 'whether there are more than were listed',
   hasOpenEffect: 'whether its effect has begun and no result is recorded',

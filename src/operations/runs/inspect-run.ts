@@ -49,6 +49,8 @@ export interface InspectRunOutput {
   readonly updatedAt: number;
   /** The labels by which it is found. Absent if it has none. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Its title, if its graph has one. */
+  readonly title?: string;
   /** The file that the run was started from. */
   readonly source?: string;
   readonly parent?: { readonly runId: string; readonly seq: number };
@@ -100,6 +102,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
     },
     {
       labels: labelValues,
+      title: text,
       source: text,
       parent: position,
       claimedBy: text,
@@ -133,6 +136,7 @@ export const inspectRun: RoutedOperation<InspectRunInput, InspectRunOutput, Work
       createdAt,
       updatedAt,
       ...(listed.labels !== undefined && { labels: listed.labels }),
+      ...(listed.title !== undefined && { title: listed.title }),
       ...(source !== undefined && { source }),
       ...(parent !== undefined && { parent }),
       ...(isHeld(run) ? { isHeld: true as const } : claim !== undefined && { claimedBy: claim.workerId }),

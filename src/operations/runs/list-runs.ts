@@ -102,6 +102,7 @@ const runSchema = objectOf(
     isQueued: flag,
     isDamaged: flag,
     labels: labelValues,
+    title: text,
     waitsForCode: objectOf({ graphHash: text, since: time }, { version: text }),
     awaits: awaitedEffects,
   },

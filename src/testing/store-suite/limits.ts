@@ -87,6 +87,9 @@ export const limitsTests: SuitePart = {
       const empty = new Uint8Array(0);
       await store.admitRun(admission('run', { meta, waits: [wait('w', { body: empty })] }));
       assert.deepEqual((await store.readRun(keyOf('run')))?.meta, meta);
+      // Lists tell the titles of runs by it.
+      const { rows } = await store.listRuns({ tenant, limit: 10 });
+      assert.deepEqual(rows[0]?.meta, meta);
       assert.deepEqual((await store.listWaits({ tenant })).rows[0]?.body, empty);
       assert.deepEqual(await store.postMessage(message('run', { body: empty })), { status: 'accepted' });
       assert.deepEqual(await store.postMessage(message('run', { body: empty })), { status: 'equal' });

@@ -39,7 +39,13 @@ export function Row({ run, words, isChosen, onChoose }: RowProps): JSX.Element {
       <a class="run-row" href={linkToRun(run.runId)} data-tone={tone}>
         <Mark tone={tone} />
         <span class="name row">
-          <RunName id={run.runId} />
+          {run.title === undefined ? (
+            <RunName id={run.runId} />
+          ) : (
+            <span class="cut" title={`${run.title}\n${run.runId}`}>
+              {run.title}
+            </span>
+          )}
           {labels.slice(0, labelsMax).map(([name, value]) => (
             <span class="badge cut label" title={`${name}=${value}`}>
               {value}

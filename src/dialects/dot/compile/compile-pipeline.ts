@@ -51,6 +51,8 @@ import { needsApproval } from '../run/stage/approval.ts';
 import { routeOf, stageImplementation } from '../run/stage/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage/attempts.ts';
 import { isStatus } from '../run/stage/stage-outcome.ts';
+import { expand } from '../run/context/context-reader.ts';
+import type { RunTitle } from '../../../graph/run-title.ts';
 import { budgetPolicies, limitNames, retryOf, promptScopes, webhooksOf } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */
@@ -139,7 +141,21 @@ function visitsOf({ attributes }: Pipeline): { readonly maxVisits?: number } {
 function runPolicies(pipeline: Pipeline): NonNullable<GraphDefinition['policies']> {
   const timeLimit = pipeline.attributes.durationMs('time_limit');
   const limit = limitNames(pipeline);
-  return { ...budgetPolicies(pipeline), ...(timeLimit !== undefined && { timeLimit }), ...(limit && { limit }) };
+  const title = titleIn(pipeline);
+  return {
+    ...budgetPolicies(pipeline),
+    ...(timeLimit !== undefined && { timeLimit }),
+    ...(limit && { limit }),
+    ...(title && { title }),
+  };
+}
+
+/** What makes the titles of runs: a text with `$goal` and parameters, as in prompts. */
+function titleIn(pipeline: Pipeline): RunTitle | undefined {
+  const text = pipeline.attributes.text('title');
+  if (text === '') return undefined;
+  const names = ['goal', ...pipeline.params.map(({ name }) => name)];
+  return ({ input }) => expand(text, { scratch: beginningOf(pipeline, input), input }, names);
 }
 
 /** @param targets - stages at which an edge restarts the pipeline */

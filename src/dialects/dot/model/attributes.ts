@@ -114,6 +114,7 @@ const graphRules: RuleTable = {
   limit: text,
   on_cancel: text,
   on_run_failure: text,
+  title: text,
   resume_fidelity: { kind: 'text', oneOf: ['compact', 'summary:high'] },
   'tool_hooks.pre': text,
   'tool_hooks.post': text,

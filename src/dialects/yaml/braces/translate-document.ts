@@ -29,6 +29,7 @@ function* fileTexts(data: Data, types: ReadonlyMap<string, NodeType>): Generator
   for (const [index, block] of blocks.entries())
     if (isMapping(block)) yield* blockTexts(block, ['blocks', index], types);
   yield* textsIn(data['outputs'], ['outputs'], 'text', {});
+  yield* textsIn(data['title'], ['title'], 'text', {});
 }
 
 function* blockTexts(block: Data, at: Path, types: ReadonlyMap<string, NodeType>): Generator<FileText> {

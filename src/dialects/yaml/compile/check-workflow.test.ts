@@ -43,7 +43,7 @@ outputs:
   expect(faultsOf(text)).toEqual([
     '1:7 `name` is "no good" | give a name of letters, digits, -, _ and ., such as release-checklist',
     '2:14 `description` is 3 | give a text',
-    '3:1 there is no field `verison` | did you mean `version`? There are: name, description, version, author, tags, inputs, blocks, outputs, secrets, bounds, limits, limit, webhooks, budget, on_budget, time_limit, on_cancel, on_run_failure, checkpoint, retention',
+    '3:1 there is no field `verison` | did you mean `version`? There are: name, description, version, author, tags, inputs, blocks, outputs, secrets, bounds, limits, limit, webhooks, budget, on_budget, time_limit, title, on_cancel, on_run_failure, checkpoint, retention',
     '4:1 `flush_memory_on_complete` has no effect here | remove it; there is no memory to flush',
     expect.stringMatching(/^6:16 `type` is "strng" \| did you mean string\? use one of:/),
     '7:31 the default is string, not integer ("x") | give a default that fits, or correct the type',

@@ -35,9 +35,11 @@ import type { Names } from '../expression/template.ts';
 import { withTime } from '../block-nodes/block-node.ts';
 import type { Withheld } from '../block-nodes/input-templates.ts';
 import { readDocument, type YamlDocument } from '../file/read-document.ts';
-import { TemplateReader } from '../block-nodes/template-reader.ts';
+import { noScope, TemplateReader } from '../block-nodes/template-reader.ts';
 import { layApprovals } from '../../approval.ts';
 import { withDerived } from '../../derived-names.ts';
+import { asText } from '../expression/parse-text.ts';
+import type { RunTitle } from '../../../graph/run-title.ts';
 import type { CheckpointSettings, WorkflowInput, TextWorkflow } from '../../text-workflow.ts';
 
 // Finds the inputs of a workflow that declares none: the unknown names that its texts read.
@@ -74,6 +76,7 @@ function implicitInputs(
     for (const { path } of block.fileOutputs) add(path, false);
   }
   for (const { value } of file.outputs) eachText(value, (text) => add(text, false));
+  if (file.title !== undefined) add(file.title, false);
   return [...found];
 }
 
@@ -144,12 +147,7 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
   const { children, callable } = linkChildren(faults, order, around);
   const workflow: WorkflowParts & { readonly timed: Set<string> } = {
     name: file.name,
-    shapes: new Map(
-      [...order.blocks.values()].flatMap((block) => {
-        const shape = blockShape(block, around.types.get(block.type));
-        return shape === undefined ? [] : [[block.id, shape]];
-      }),
-    ),
+    shapes: shapesOf(order, around.types),
     folderInputs: folderDefaults(inputs),
     timed: new Set(),
     link: around.link,
@@ -190,10 +188,12 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
     file.outputs,
     workflow,
   );
+  const title = readTitle(faults, file, names);
   checkHooks(faults, file, around.withheld);
   checkBeside(faults, file);
   if (faults.hasErrors) return { workflow: undefined, violations: faults.violations };
-  const graph = buildGraph(faults, document, file, { order, inputs, blocks, outputs, timed: workflow.timed }, around);
+  const parts = { order, inputs, blocks, outputs, timed: workflow.timed, title };
+  const graph = buildGraph(faults, document, file, parts, around);
   if (graph === undefined) return { workflow: undefined, violations: faults.violations };
   return {
     workflow: describeWorkflow(file, graph, {
@@ -208,9 +208,26 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
   };
 }
 
+function shapesOf({ blocks }: BlockOrder, types: ReadonlyMap<string, NodeType>): WorkflowParts['shapes'] {
+  return new Map(
+    [...blocks.values()].flatMap((block) => {
+      const shape = blockShape(block, types.get(block.type));
+      return shape === undefined ? [] : [[block.id, shape]];
+    }),
+  );
+}
+
 /** The part of a workflow that a block needs to run it. */
 export function linked({ name, graph, waves, description, inputs, effect }: TextWorkflow): LinkedWorkflow {
   return { name, graph, waveCount: waves.length, description, inputs, effect };
+}
+
+/** What makes the titles of runs: a text in which inputs may be named, and nothing that comes later. */
+function readTitle(faults: Faults, { title }: WorkflowFile, names: Names): RunTitle | undefined {
+  if (title === undefined) return undefined;
+  const known = { ...names, blocks: [], secrets: [] };
+  const template = new TemplateReader(faults, known, { block: undefined, isBefore: () => true }).text(title, ['title']);
+  return ({ input }) => asText(template.evaluate({ ...noScope, inputs: input }), title);
 }
 
 function checkHooks(faults: Faults, { webhooks }: WorkflowFile, withheld: Withheld | undefined): void {
@@ -313,12 +330,14 @@ function buildGraph(
     blocks,
     outputs,
     timed,
+    title,
   }: {
     readonly order: BlockOrder;
     readonly inputs: readonly WorkflowInput[];
     readonly blocks: ReadonlyMap<string, CompiledBlock>;
     readonly outputs: NodeDefinition;
     readonly timed: ReadonlySet<string>;
+    readonly title: RunTitle | undefined;
   },
   around: Surroundings,
 ): Graph | undefined {
@@ -344,7 +363,7 @@ function buildGraph(
       ...(renamed.size > 0 && { renamed: withDerived(Object.fromEntries(renamed), laid.nodes) }),
       edges: laid.edges,
       schemas: { input: inputSchema(inputs) },
-      policies: policiesOf(file, around.checkpoint),
+      policies: { ...policiesOf(file, around.checkpoint), ...(title !== undefined && { title }) },
       ...(file.webhooks.length > 0 && { webhooks: file.webhooks }),
       ...(text === undefined ? {} : { text }),
       result: (state) => state.outputs[outputsId],

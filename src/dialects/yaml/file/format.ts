@@ -450,6 +450,11 @@ export const workflowFields: Fields = {
     description:
       'How long a run may take from its start on, waits included: 2h, or { after: 2h, counts_waits: false }.',
   },
+  title: {
+    shape: text(),
+    description:
+      'The title of a run, by which people find it: Refund of ${inputs.order}. Made once, of the inputs alone.',
+  },
   on_cancel: {
     shape: { kind: 'text', ...identifier },
     description: 'The block that runs once after a cancel of the run, to undo what it did. It depends on no block.',

@@ -172,6 +172,8 @@ export interface WorkflowFile {
   readonly webhooks: readonly Webhook[];
   readonly timeLimit: TimeLimit | undefined;
   readonly limit: readonly string[] | undefined;
+  /** Text with references to inputs, of which the title of a run is made. */
+  readonly title: string | undefined;
   /** Id of the block that follows a cancel of the run. */
   readonly onCancel: string | undefined;
   /** Id of the block that follows the failure of the run. */
@@ -208,6 +210,7 @@ export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
     webhooks: webhookFaults(data['webhooks']).length > 0 ? [] : (data['webhooks'] as readonly Webhook[]),
     timeLimit: readTimeLimit(data['time_limit']),
     limit: readLimit(data['limit']),
+    title: textOf(data['title']),
     onCancel: textOf(data['on_cancel']),
     onRunFailure: textOf(data['on_run_failure']),
     checkpoint: {

@@ -103,7 +103,7 @@ export function isReserved(key: string): boolean {
 }
 
 /** One value of the context. Undefined if it is not set. */
-export function contextValue({ scratch, input }: StateView, key: string): unknown {
+export function contextValue({ scratch, input }: Pick<StateView, 'scratch' | 'input'>, key: string): unknown {
   if (Object.hasOwn(scratch, key)) return scratch[key];
   const inherited = (input as Keyed | undefined)?.[inheritedKey] as Keyed | undefined;
   return inherited !== undefined && Object.hasOwn(inherited, key) ? inherited[key] : undefined;
@@ -122,7 +122,7 @@ export function asText(value: unknown): string {
 }
 
 /** Replaces `$goal` and `$param` where they stand as whole words. Other words with a dollar sign stay as they are. */
-export function expand(text: string, state: StateView, names: readonly string[]): string {
+export function expand(text: string, state: Pick<StateView, 'scratch' | 'input'>, names: readonly string[]): string {
   return text.replaceAll(/\$([A-Za-z_][A-Za-z0-9_]*)/g, (word, name: string) =>
     names.includes(name) ? asText(contextValue(state, `graph.${name}`)) : word,
   );
