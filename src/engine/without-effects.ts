@@ -15,6 +15,11 @@ export interface WithoutEffects {
   readonly undeclared?: 'run';
   /** Of a fork that cannot act: ask models anew where an answer is on record. Default false. */
   readonly resample?: boolean;
+  /**
+   * Of a fork that cannot act: the language model that nodes ask in place of their own, by the id of the node or its path joined with `/`.
+   * What these nodes asked models is asked anew.
+   */
+  readonly nodeModels?: Readonly<Record<string, string>>;
   /** Of a fork that cannot act: the nodes, by path joined with `/`, whose pure work runs again whatever is on record. */
   readonly rerun?: readonly string[];
   /**

@@ -32,7 +32,7 @@ const experimentKeys =
   'name workflow export dataset at arms repeats scorers output budget concurrency reads undeclared failOn minEqual'.split(
     ' ',
   );
-const armKeys = ['workflow', 'export', 'answers', 'set', 'resample'];
+const armKeys = ['workflow', 'export', 'answers', 'set', 'resample', 'models'];
 
 function refuse(path: string, reason: string): never {
   throw new CairnError('CONFIG_INVALID', { path, reason });

@@ -67,6 +67,27 @@ const of = (options: Partial<ExperimentOptions>): ExperimentOptions => ({
   ...options,
 });
 
+test('EX1 an arm asks another model at a node, and only there, and the fork keeps to it after a crash', async () => {
+  const app = await recorded(3);
+  const asked: string[] = [];
+  const other = createScriptedModels(({ messages, model }) => {
+    asked.push(model);
+    return `We pay ${Number(/(\d+)\./.exec(JSON.stringify(messages))?.[1]) + (model === 'demo:small' ? 1 : 0)}`;
+  });
+  const today = desk().compile({ store: app.engine.ports.store, models: other });
+  const arms = { small: { models: { draft: 'demo:small' } }, elsewhere: { models: { pay: 'demo:small' } } };
+  const result = await experiment(today, of({ arms }));
+  expect([result.arms['small']?.verdicts, result.arms['elsewhere']?.verdicts]).toEqual([
+    { 'would ask': 3 },
+    { equal: 3 },
+  ]);
+  // The control arm samples the baseline's own model anew.
+  expect(asked.toSorted()).toEqual([...Array<string>(3).fill('demo:letters'), ...Array<string>(3).fill('demo:small')]);
+  await expect(experiment(today, of({ arms: { small: {}, elsewhere: {} } }))).rejects.toMatchObject({
+    code: 'RUN_EXISTS',
+  });
+});
+
 test('EX1 an unchanged arm is equal on every item, and nothing is done', async () => {
   const app = await recorded(6);
   const { items, baseline, arms, otherCode } = await experiment(app, of({ dataset: { labels: { tier: 'gold' } } }));

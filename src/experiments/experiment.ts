@@ -33,6 +33,8 @@ export interface Arm {
   readonly set?: Readonly<Record<string, unknown>>;
   /** Ask models anew where an answer is on record. Default false. */
   readonly resample?: boolean;
+  /** Models that nodes ask in place of their own, by the id of the node: names that the engine's models know. */
+  readonly models?: Readonly<Record<string, string>>;
   /** What stands in for what would be refused. */
   readonly standIns?: StandIns;
 }
@@ -85,7 +87,7 @@ const datasetKeys = [
   'sample',
   'seed',
 ] as const satisfies readonly (keyof Dataset)[];
-const armKeys = ['graph', 'answers', 'set', 'resample', 'standIns'] as const satisfies readonly (keyof Arm)[];
+const armKeys = ['graph', 'answers', 'set', 'resample', 'models', 'standIns'] as const satisfies readonly (keyof Arm)[];
 
 function refuse(path: string, reason: string): never {
   throw new CairnError('CONFIG_INVALID', { path, reason });
@@ -111,7 +113,7 @@ function checkOptions(options: ExperimentOptions): void {
     if (!Number.isSafeInteger(count) || count < 1) refuse(path, 'it must be a whole number from 1');
 }
 
-function planArm(name: string, { graph, answers, set, resample, standIns }: Arm, baseline: Graph): ArmPlan {
+function planArm(name: string, { graph, answers, set, resample, models, standIns }: Arm, baseline: Graph): ArmPlan {
   const own = graph === undefined ? baseline : graphOf(graph);
   if (own === undefined) return refuse(`arms.${name}.graph`, 'it needs a graph, or what builds one');
   const patches = Object.entries(set ?? {}).map(([path, value]): Patch => ({ path: parsePath(path), value }));
@@ -121,14 +123,16 @@ function planArm(name: string, { graph, answers, set, resample, standIns }: Arm,
     ...(answers && { answers }),
     ...(patches.length > 0 && { set: patches }),
     ...(resample === true && { resample }),
+    ...(models && { models }),
     ...(standIns && { standIns }),
   };
 }
 
 /** What tells whether an arm is still what it was. */
-function fingerprintOf({ graph, answers, set, resample, standIns = {} }: ArmPlan): string {
+function fingerprintOf({ graph, answers, set, resample, models, standIns = {} }: ArmPlan): string {
   const stands = Object.entries(standIns).map(([name, standIn]) => [name, String(standIn)]);
-  return hashValue([graph.hash, graph.codeHash, answers ?? null, set ?? null, resample === true, stands]).slice(0, 22);
+  const changes = [answers ?? null, set ?? null, resample === true, ...(models ? [models] : [])];
+  return hashValue([graph.hash, graph.codeHash, ...changes, stands]).slice(0, 22);
 }
 
 function fingerprintOfScorer({ name, score, question = '' }: Scorer): string {

@@ -15,6 +15,7 @@ export interface ArmPlan {
   readonly answers?: Readonly<Record<string, unknown>>;
   readonly set?: readonly Patch[];
   readonly resample?: boolean;
+  readonly models?: Readonly<Record<string, string>>;
   readonly standIns?: StandIns;
 }
 
@@ -59,7 +60,7 @@ export async function runArm(
   repeat: number,
 ): Promise<{ readonly end: ArmEnd; readonly result?: RunResult }> {
   const fork = forkIdOf(experiment, arm.name, item.runId, repeat);
-  const { graph, answers, set, resample, standIns } = arm;
+  const { graph, answers, set, resample, models, standIns } = arm;
   const { seq, upTo } = item.point;
   try {
     await engine.fork(
@@ -76,6 +77,7 @@ export async function runArm(
         ...(answers && { answers }),
         ...(set && { set }),
         ...(resample === true && { resample }),
+        ...(models && { nodeModels: models }),
       },
     );
   } catch (error) {

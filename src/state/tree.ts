@@ -314,6 +314,8 @@ export interface NoEffects {
   readonly undeclared?: 'run';
   /** Whether models are asked anew where an answer is on record. */
   readonly resample?: true;
+  /** The model that nodes ask in place of their own, by the id of the node or its path joined with `/`. What they asked is asked anew. */
+  readonly nodeModels?: Readonly<Record<string, string>>;
   /** The nodes, by path joined with `/`, whose pure work runs again whatever is on record. */
   readonly rerun?: readonly string[];
   /** Up to which place of the record, a seq and a part of its change, nothing runs again. */
@@ -438,7 +440,11 @@ export interface LateEvent {
   readonly to?: readonly string[];
 }
 
-/** When something is to be done about a wait next, in epoch ms; undefined if time changes nothing of it. */
+/**
+ * When something is to be done about a wait next, in epoch ms; undefined if time changes nothing of it. Whole: a function may name a time in
+ * fractions of a millisecond, and stores take whole ones.
+ */
 export function nextDueOf({ dueAt, late: [first] = [] }: Pick<WaitRecord, 'dueAt' | 'late'>): number | undefined {
-  return first === undefined || (dueAt !== undefined && dueAt <= first.at) ? dueAt : first.at;
+  const next = first === undefined || (dueAt !== undefined && dueAt <= first.at) ? dueAt : first.at;
+  return next === undefined ? undefined : Math.ceil(next);
 }

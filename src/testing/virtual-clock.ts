@@ -160,7 +160,13 @@ class VirtualTime {
 
   openProcess(process: VirtualProcess): ProcessClock {
     const setTimer = (delayMs: number, callback: () => void): (() => void) => {
-      const timer = { dueMs: this.nowMs + Math.max(0, delayMs), order: this.#drawOrder(), process, callback };
+      // Whole milliseconds, as everywhere: the time would be a fraction else.
+      const timer = {
+        dueMs: this.nowMs + Math.max(0, Math.ceil(delayMs)),
+        order: this.#drawOrder(),
+        process,
+        callback,
+      };
       this.#insert(timer);
       if (this.#isAutomatic) void this.runUntilIdle();
       return () => {

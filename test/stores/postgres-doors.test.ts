@@ -181,6 +181,41 @@ describe.skipIf(typeof found === 'string')(
       await store.close();
     });
 
+    test('W1 times that functions name in fractions of a millisecond end waits, retries and time limits there too', async () => {
+      let tries = 0;
+      const app = new AgentGraph({}, { id: 'thirds' })
+        .addNode('sleep', (ctx) => ctx.sleepUntil(ctx.now() + 1_000 / 3))
+        .addNode('ask', (ctx) =>
+          ctx.ask({ prompt: 'Well?', timeoutMs: 100 / 3, remindAfterMs: 10 / 3, defaultAnswer: 'none' }),
+        )
+        .addNode('receive', (ctx) => ctx.receive('never', { timeoutMs: 100 / 3 }).catch(() => 'nothing'))
+        .addNode(
+          'retry',
+          (ctx) =>
+            ctx.step('try', { effect: 'external', idempotent: true, retry: { attempts: 2, delayMs: 100 / 3 } }, () => {
+              if ((tries += 1) === 1) throw new Error('not yet');
+              return tries;
+            }),
+          { effectClass: 'read' },
+        )
+        .addEdge(START, 'sleep')
+        .addEdge('sleep', 'ask')
+        .addEdge('ask', 'receive')
+        .addEdge('receive', 'retry')
+        .addEdge('retry', END)
+        .compile({ store: server.url, bounds: { holdTimersMs: 0 } });
+      let result = await app.invoke({}, { runId: 'thirds' });
+      while (result.status === 'paused') result = await app.resume('thirds');
+      const { outputs } = result.state;
+      expect([result.status, outputs['ask'], outputs['receive'], outputs['retry']]).toEqual([
+        'completed',
+        'none',
+        'nothing',
+        2,
+      ]);
+      await app.close();
+    });
+
     test('O2 a worker takes the URL of a store, or a store over a pool that stays open', async () => {
       const packageName = 'pg';
       const { default: pg } = (await import(packageName)) as {

@@ -312,6 +312,10 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   reads: { fits: (value) => value === 'live', name: "'live'" },
   undeclared: { fits: (value) => value === 'run', name: "'run'" },
   resample: flag,
+  nodeModels: {
+    fits: (value) => isObject(value) && Object.values(value).every(isText),
+    name: 'names of models by node',
+  },
   upTo: { fits: (value) => Array.isArray(value) && value.every(isNumber), name: 'a seq and an index' },
   rerun: { fits: (value) => Array.isArray(value) && value.every(isText), name: 'a list of texts' },
   standIns: {
@@ -366,6 +370,7 @@ const forkOptionNames = [
   'reads',
   'undeclared',
   'resample',
+  'nodeModels',
   'rerun',
   'upTo',
   'leaveOutAdded',

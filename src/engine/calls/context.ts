@@ -40,6 +40,7 @@ import { recordedIdOf } from '../../graph/compile/recorded-names.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import { isBudgeted } from '../effects/begin.ts';
+import { asOtherModel, otherModelOf } from '../live-run/other-model.ts';
 import { accessModels } from '../../model-calls/model-access.ts';
 import { append, listOf } from './append.ts';
 import { startChild } from './child.ts';
@@ -442,7 +443,9 @@ export class Context implements NodeContext {
     return accessFiles(this.#core.env, this.#core.run, this.#core.secrets);
   }
   get models(): ModelAccess {
-    return accessModels(this.#core.env.models, this, placesOfProviders(this.#core, this.#activation));
+    const models = accessModels(this.#core.env.models, this, placesOfProviders(this.#core, this.#activation));
+    const other = otherModelOf(this.#core.root.noEffects ?? {}, this.#activation.path);
+    return other === undefined ? models : asOtherModel(models, other);
   }
   get blobs(): BlobAccess {
     const { env, run, secrets } = this.#core;

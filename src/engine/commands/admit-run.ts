@@ -240,7 +240,7 @@ async function scheduleIn(
   const isThere = (await store.readRun({ tenant, runId })) !== undefined;
   const subject = { input: input as LimitSubject['input'] };
   const { key, delayMs } = await places.admit(limits, subject, isThere ? undefined : runId);
-  const dueAt = Math.max(schedule?.dueAt ?? 0, delayMs === 0 ? 0 : clock.now() + delayMs);
+  const dueAt = Math.ceil(Math.max(schedule?.dueAt ?? 0, delayMs === 0 ? 0 : clock.now() + delayMs));
   return { ...schedule, key, ...(dueAt > 0 && { dueAt }) };
 }
 

@@ -27,6 +27,7 @@ import type { DrawnKind, DrawnValue, Intent, NodeRecord, NoEffects, StepRecord, 
 import { admitSaved } from '../validate/admit-saved.ts';
 import { NodeEffort } from '../visit-records/intent.ts';
 import type { Activation } from '../live-run/loop.ts';
+import { otherModelOf } from '../live-run/other-model.ts';
 import type { Payer } from '../live-run/attempt-scope.ts';
 import { hashOver, hasInputHash, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
@@ -134,8 +135,9 @@ export class ReplaySource implements RecordedPast {
   }
 
   /** In a fork that cannot act: whether what it does is not taken as a whole, since a change may be inside, or models are asked anew. */
-  #isJudgedInside({ stepKey, activation, isModelCall }: Due, { undeclared, resample }: NoEffects): boolean {
-    if (isModelCall === true) return resample === true;
+  #isJudgedInside({ stepKey, activation, isModelCall }: Due, noEffects: NoEffects): boolean {
+    const { undeclared, resample } = noEffects;
+    if (isModelCall === true) return resample === true || otherModelOf(noEffects, activation.path) !== undefined;
     if (stepKey !== undefined) return false;
     const { node, path } = activation;
     if (node.isDeclared === false && undeclared !== 'run') return false;

@@ -151,12 +151,13 @@ function setRules(state: TreeWriter, options: ForkOptions): void {
   if (options.rerunPure === true) state.set(['rerunPure'], true);
   const before = state.root.noEffects;
   if (options.effects !== 'refuse' && before === undefined) return;
-  const { reads, undeclared, resample, rerun, upTo, answers } = options;
+  const { reads, undeclared, resample, nodeModels, rerun, upTo, answers } = options;
   const rules: NoEffects = {
     ...before,
     ...(reads !== undefined && { reads }),
     ...(undeclared !== undefined && { undeclared }),
     ...(resample === true && { resample }),
+    ...(nodeModels !== undefined && { nodeModels }),
     ...(rerun !== undefined && { rerun }),
     ...(upTo !== undefined && { upTo }),
     ...(options.effects === 'refuse' && answers !== undefined && { answers }),

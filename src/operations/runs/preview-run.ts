@@ -35,6 +35,8 @@ export interface BranchInput {
   readonly liveReads?: boolean;
   readonly runUndeclared?: boolean;
   readonly resample?: boolean;
+  /** With `noEffects`: the model that nodes ask in place of their own, by the id of the node. */
+  readonly model?: Readonly<Record<string, unknown>>;
 }
 
 export interface PreviewRunInput extends BranchInput {
@@ -91,19 +93,28 @@ export const branchFields: FieldsOf<BranchInput> = {
   liveReads: { type: 'flag', description: 'with noEffects: make reads that the record does not have' },
   runUndeclared: { type: 'flag', description: 'with noEffects: run functions of which nobody declared what they do' },
   resample: { type: 'flag', description: 'with noEffects: ask models anew where an answer is on record' },
+  model: { type: 'assignments', description: 'with noEffects: a node, and the model that it asks in place of its own' },
 };
 
+/** The models by node. @throws USAGE_INVALID one is no text */
+function namesOf(model: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  const wrong = Object.keys(model).find((node) => typeof model[node] !== 'string');
+  if (wrong !== undefined) throw new CairnError('USAGE_INVALID', { reason: `the model of ${wrong} must be a name` });
+  return model as Readonly<Record<string, string>>;
+}
+
 /** The rules of a fork that cannot act. @throws USAGE_INVALID one is given for a fork that can */
-function rulesOf({ noEffects, liveReads, runUndeclared, resample }: BranchInput): Partial<ForkOptions> {
+function rulesOf({ noEffects, liveReads, runUndeclared, resample, model }: BranchInput): Partial<ForkOptions> {
   const rules = {
     ...(liveReads === true && { reads: 'live' as const }),
     ...(runUndeclared === true && { undeclared: 'run' as const }),
     ...(resample === true && { resample: true }),
+    ...(model !== undefined && { nodeModels: namesOf(model) }),
   };
   if (noEffects === true) return { effects: 'refuse', ...rules };
   if (Object.keys(rules).length > 0)
     throw new CairnError('USAGE_INVALID', {
-      reason: 'liveReads, runUndeclared and resample are rules of a fork with noEffects',
+      reason: 'liveReads, runUndeclared, resample and model are rules of a fork with noEffects',
     });
   return {};
 }

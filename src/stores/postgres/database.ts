@@ -125,8 +125,9 @@ const codes: readonly (readonly [prefix: string, code: ErrorCode])[] = [
   // A schema, table, column, function or constraint is gone: these are not the tables that a store makes.
   ...['3F000', '42P01', '42703', '42883', '42P10', '42704'].map((state) => [state, 'STORE_CORRUPT'] as const),
   ['42P05', 'STORE_UNAVAILABLE'],
-  // Any other statement that the server does not understand is our mistake.
+  // Any other statement or value that the server does not understand is our mistake.
   ['42', 'INTERNAL'],
+  ['22', 'INTERNAL'],
 ];
 
 /** After so long a connection may have been ended while this process was busy, and nobody has heard of it yet. */
