@@ -20,6 +20,8 @@ export interface Screen {
   readonly print: (...lines: readonly (string | readonly string[])[]) => void;
   /** Prints lines to standard error: what is no part of the output. */
   readonly note: (...lines: readonly string[]) => void;
+  /** Draws a line on standard error, which stands until something else is printed. Absent: nobody sees it. */
+  readonly progress?: (line: string) => void;
   /** Draws lines on standard error, in place of the last so many. Absent: nobody sees them being redrawn. */
   readonly redraw?: (replacedCount: number, lines: readonly string[]) => void;
 }
@@ -82,6 +84,13 @@ export function openScreen(environment: Environment): Screen {
     process.stdout.on('resize', assumeSize);
   }
   const [write, writeNote] = [openWriter(1), openWriter(2)];
+  const isWatched = environment['TERM'] !== 'dumb' && mayBeTerminal(2) && process.stderr.isTTY;
+  let isProgressDrawn = false;
+  const clearProgress = (): void => {
+    if (isProgressDrawn) writeNote('\r\u001b[K');
+    isProgressDrawn = false;
+  };
+  if (isWatched) process.once('exit', clearProgress);
   const columnsOr = (otherwise: number): number => {
     const columns = isTerminal ? process.stdout.columns : Number(environment['COLUMNS']);
     return Number.isInteger(columns) && columns > 0 ? columns : otherwise;
@@ -102,13 +111,21 @@ export function openScreen(environment: Environment): Screen {
     // What a file or a pipe gets is the text itself, as a program must have it.
     print: (...lines) => {
       const text = formatLines(lines.flat());
+      if (isTerminal) clearProgress();
       write(isTerminal ? forTerminal(text) : text);
     },
-    note: (...lines) => writeNote(forTerminal(formatLines(lines))),
+    note: (...lines) => {
+      clearProgress();
+      writeNote(forTerminal(formatLines(lines)));
+    },
+    ...(isWatched && {
+      progress: (line) => {
+        writeNote(`\r\u001b[K${forTerminal(line).slice(0, usual.columns - 1)}`);
+        isProgressDrawn = true;
+      },
+    }),
     ...(isTerminal &&
-      environment['TERM'] !== 'dumb' &&
-      mayBeTerminal(2) &&
-      process.stderr.isTTY && {
+      isWatched && {
         redraw: (replacedCount, lines) => {
           const up = replacedCount > 0 ? `\u001b[${replacedCount}A` : '';
           writeNote(`${up}\r\u001b[J${forTerminal(formatLines(lines))}`);

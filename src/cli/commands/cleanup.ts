@@ -60,6 +60,7 @@ export const cleanupCommand = deletionCommand(cleanUp, {
     { line: 'cairn cleanup --vacuum', does: 'and give the room that is left back to the file system' },
     { line: 'cairn cleanup --yes', does: 'from a schedule, where nobody can be asked' },
   ],
+  progress: { done: 'expired:', isOfAll: false },
   print: printCleanUp,
   questionFor,
 });

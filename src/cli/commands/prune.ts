@@ -16,13 +16,9 @@ function formatSpans(spans: Pruned['pruned'][number]['spans']): string {
   return [...ranges, ...(spans.length > spansMax ? ['…'] : [])].join(', ');
 }
 
-function countAll({ pruned }: Pruned): number {
-  return pruned.reduce((sum, { removed }) => sum + removed, 0);
-}
-
 async function printPruned(
   session: Session,
-  { pruned, busy, ...collected }: Pruned,
+  { pruned, runs, checkpoints, busy, ...collected }: Pruned,
   { isDry }: PrintedReport,
 ): Promise<void> {
   const { screen } = session;
@@ -31,6 +27,13 @@ async function printPruned(
     const line = `${printable(runId)}  ${removed === 0 ? 'nothing to prune' : `${went}: ${formatSpans(spans)}; the oldest kept is ${oldest}`}`;
     screen.print(wrap(line, screen.width));
   }
+  if (runs > 1)
+    screen.note(
+      screen.paint(
+        'dim',
+        `Looked at ${countOf(runs, 'run')}: ${countOf(checkpoints, 'checkpoint')} ${isDry ? 'would be pruned' : 'pruned'}.`,
+      ),
+    );
   if (pruned.length + busy.length === 0) await noteNone(session, 'No runs here');
   for (const runId of busy) screen.note(`${printable(runId)} is being worked on and was left as it is`);
   noteBlobs(session, collected);
@@ -44,9 +47,7 @@ export const pruneCommand = deletionCommand(pruneRuns, {
     { line: 'cairn prune --all --dry-run', does: 'what would go of every run' },
     { line: 'cairn prune --all --keep-every 100 --yes', does: 'thin out every history, in a script' },
   ],
+  progress: { done: 'looked at', isOfAll: true },
   print: printPruned,
-  questionFor: (plan) => {
-    const count = countAll(plan);
-    return count === 0 ? undefined : `Prune ${countOf(count, 'checkpoint')}`;
-  },
+  questionFor: ({ checkpoints }) => (checkpoints === 0 ? undefined : `Prune ${countOf(checkpoints, 'checkpoint')}`),
 });

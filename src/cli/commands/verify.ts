@@ -15,6 +15,7 @@ import {
   type VerifyRunsInput,
 } from '../../operations/store/verify-runs.ts';
 import { printJsonList } from '../json-list.ts';
+import { openProgress } from '../live/progress.ts';
 import { countOf } from '../../operations/format/amounts.ts';
 
 export const verifyCommand: Command<VerifyRunsInput> = {
@@ -33,7 +34,11 @@ export const verifyCommand: Command<VerifyRunsInput> = {
         input.run === undefined ? verifyEachRun(context) : reportsOf(await perform(verifyRuns, context, input));
       const { damage, isValid } = await (session.isJson
         ? printJsonList(session, 'reports', each)
-        : printReports(session, each));
+        : printReports(
+            session,
+            each,
+            await openProgress(session.screen, context, { done: 'looked at', isOfAll: input.run === undefined }),
+          ));
       const { print, paint } = session.screen;
       if (!session.isJson && damage.length > 0)
         print(
@@ -52,7 +57,11 @@ async function* reportsOf({ reports, ...found }: Verification): Reports {
   return found;
 }
 
-async function printReports({ screen, commandLine }: Session, each: Reports): Promise<VerifiedPlace> {
+async function printReports(
+  { screen, commandLine }: Session,
+  each: Reports,
+  progressed: (runs: number) => void,
+): Promise<VerifiedPlace> {
   const { print, paint } = screen;
   let count = 0;
   let faulty = 0;
@@ -79,5 +88,6 @@ async function printReports({ screen, commandLine }: Session, each: Reports): Pr
     if (isHalfImported === true)
       print(`  Half an import, as whoever made it died: import the same text again, or ${commandLine('rm', runId)}`);
     print(faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
+    progressed(count);
   }
 }

@@ -9,6 +9,7 @@ import { perform } from '../../operations/contract/perform.ts';
 import { loadPrompts } from '../screen.ts';
 import { type Command, ofOperation } from '../command.ts';
 import type { Session } from '../session.ts';
+import { openProgress, type ProgressWords } from './progress.ts';
 import { withApp } from './follow.ts';
 
 const yesField: Field = { type: 'flag', description: 'do not ask; needed where nobody can be asked' };
@@ -23,6 +24,8 @@ interface Deleting {
 
 /** What a command adds to its operation. */
 interface DeletionWords<Report> extends Required<Pick<Command, 'details' | 'examples'>> {
+  /** What is reported meanwhile. Absent: it is done at once. */
+  readonly progress?: ProgressWords;
   readonly print: (session: Session, report: Report, context: PrintedReport) => Promise<void>;
   /** What the person agrees to: `Remove 2 runs`. Undefined if nothing would go. */
   readonly questionFor: (plan: Report) => string | undefined;
@@ -44,7 +47,7 @@ interface Deletion<Report> extends Pick<DeletionWords<Report>, 'questionFor'> {
 /** Makes the command of an operation that deletes. */
 export function deletionCommand<Input extends Deleting, Report>(
   operation: Operation<Input, Report, App>,
-  { details, examples, print, questionFor }: DeletionWords<Report>,
+  { details, examples, progress, print, questionFor }: DeletionWords<Report>,
 ): Command<Input & { readonly yes?: boolean }> {
   return {
     ...ofOperation(operation, { yes: yesField }),
@@ -52,17 +55,19 @@ export function deletionCommand<Input extends Deleting, Report>(
     details: `${asksFirst} ${details}`,
     examples,
     execute(session, { yes, ...input }) {
-      return withApp(session, (app) =>
-        deleteConfirmed(
+      return withApp(session, async (app) => {
+        const progressed = progress && (await openProgress(session.screen, app, progress));
+        const context = progressed === undefined ? app : { ...app, progressed };
+        return deleteConfirmed(
           session,
           { dryRun: input.dryRun, yes },
           {
-            act: (isDry) => perform(operation, app, { ...(input as unknown as Input), dryRun: isDry }),
+            act: (isDry) => perform(operation, context, { ...(input as unknown as Input), dryRun: isDry }),
             print: (report, isDry) => print(session, report, { isDry, now: app.now() }),
             questionFor,
           },
-        ),
-      );
+        );
+      });
     },
   };
 }

@@ -1,6 +1,10 @@
-/** Reads all runs and all waits of a store, page by page. */
+/**
+ * Reads all runs and all waits of a store, page by page. Between two pages timers, signals and other calls get their turn: a store in this
+ * process answers at once, so that nothing else would, and what was read would pile up.
+ */
 import type { RunRow, Store, OpenWait, RunQuery, WaitQuery } from '../../ports/store.ts';
 import { requireIntact } from '../../ports/intact-run.ts';
+import { letOthersIn } from '../stored/pace.ts';
 
 interface Where {
   readonly store: Store;
@@ -19,18 +23,21 @@ export async function* readAllRuns(
     const page = await store.listRuns({ tenant, limit: pageSize, ...query, ...(cursor !== undefined && { cursor }) });
     yield* page.rows;
     cursor = page.cursor;
+    if (cursor !== undefined) await letOthersIn();
   } while (cursor !== undefined);
 }
 
 /**
- * All runs, or those of one graph, newest first, as an array. For code that changes runs, since a change moves a run within the list.
+ * Runs, newest first, as an array. For code that changes runs, since a change moves a run within the list.
+ * @param query - as for {@link readAllRuns}
  * @throws STORE_CORRUPT the row of a run is not as it was written
  */
-export async function collectRuns(place: Where, graphId?: string): Promise<readonly RunRow[]> {
+export async function collectRuns(
+  place: Where,
+  query: Parameters<typeof readAllRuns>[1] = {},
+): Promise<readonly RunRow[]> {
   const runs: RunRow[] = [];
-  for await (const run of readAllRuns(place, graphId === undefined ? {} : { graphId })) {
-    runs.push(requireIntact(place.store.name, run));
-  }
+  for await (const run of readAllRuns(place, query)) runs.push(requireIntact(place.store.name, run));
   return runs;
 }
 

@@ -2,6 +2,7 @@
 import type { StatePlace } from '../access/place.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { firstSeqOf, readHistory } from '../load/lineage.ts';
+import { letOthersIn } from '../stored/pace.ts';
 import { StoredState } from '../stored/stored-state.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
 import type { ResolvedReference } from '../read/references.ts';
@@ -32,7 +33,7 @@ export async function postMortem(place: StatePlace, { run, seq }: ResolvedRefere
     endedAt = checkpoint.at;
     count += 1;
     // A store in memory answers at once, so a long history would hold up everything else in the process.
-    if (count % restEvery === 0) await new Promise<void>((resolve) => void setImmediate(resolve));
+    if (count % restEvery === 0) await letOthersIn();
     if (!isCut) await teller.take(entry, state);
     else {
       // What was before is pruned: the story begins with the checkpoint that it led to.

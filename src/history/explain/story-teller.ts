@@ -21,6 +21,7 @@ import type { Op } from '../../state/delta.ts';
 import { isRunOver, type NodeRecord, type RunTree, type StepRecord, type WaitRecord } from '../../state/tree.ts';
 import { readPath } from '../../state/values/path.ts';
 import { blobHash, resolveValues } from '../stored/checkpoint.ts';
+import { letOthersIn } from '../stored/pace.ts';
 import type { StoredState } from '../stored/stored-state.ts';
 import { authorsOf, endedNode, endOfRecord, isEnd, placeInTree, type OpAuthor } from './op-authors.ts';
 import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
@@ -202,7 +203,7 @@ export class StoryTeller {
 
   async #rest(): Promise<void> {
     this.#count += 1;
-    if (this.#count % restEvery === 0) await new Promise<void>((resolve) => void setImmediate(resolve));
+    if (this.#count % restEvery === 0) await letOthersIn();
   }
 
   /** Adds the visits that have not ended. */

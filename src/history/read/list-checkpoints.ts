@@ -115,7 +115,7 @@ export async function* listCheckpoints(
   place: StatePlace,
   { graphId, isPaused = false, after }: CheckpointQuery = {},
 ): AsyncGenerator<ListedCheckpoint> {
-  for await (const walked of newestFirst(place, await collectRuns(place, graphId))) {
+  for await (const walked of newestFirst(place, await collectRuns(place, graphId === undefined ? {} : { graphId }))) {
     const { run, entry, at } = walked;
     if (after !== undefined && !isAfter({ at, runId: run.runId, seq: entry.seq }, after)) continue;
     if (!isPaused || isPause(walked)) yield toListed(place, walked);

@@ -52,8 +52,8 @@ export interface CleanUpOptions {
   readonly vacuum?: boolean;
   /** Whether to look through all large values for those that nothing refers to. Default: if no graph is named. */
   readonly sweeps?: boolean;
-  /** Called after each transaction: for whoever holds a lease meanwhile. */
-  readonly beat?: () => Promise<void>;
+  /** Called after each transaction with how many runs were removed so far: for whoever holds a lease meanwhile, or says how far it is. */
+  readonly beat?: (removed: number) => Promise<void> | void;
 }
 
 /** Report of a clean-up; in a dry run, of what it would do. */
@@ -150,7 +150,7 @@ class CleanUp {
     const options = { isDry: this.#isDry, beforeRemoval, isHousekeeping: isOwn };
     for await (const batch of expireRuns(this.#place, graphId, rules, options)) {
       this.#take(batch);
-      await this.#options.beat?.();
+      await this.#options.beat?.(this.report.removed.length);
     }
   }
 

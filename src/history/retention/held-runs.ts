@@ -65,8 +65,8 @@ export async function holdRun(store: Store, run: RunRow): Promise<HeldRun> {
 /** Holds every run that is not over, and was not held. */
 export async function holdAllRuns(place: Pick<ReadPlace, 'store' | 'tenant'>): Promise<readonly HeldRun[]> {
   const held: HeldRun[] = [];
-  for (const run of await collectRuns(place))
-    if (isOpen(run) && !isHeld(run)) held.push(await holdRun(place.store, run));
+  for (const run of await collectRuns(place, { status: openStatuses }))
+    if (!isHeld(run)) held.push(await holdRun(place.store, run));
   return held;
 }
 
@@ -106,6 +106,7 @@ async function recordRelease(
 /** Releases every run that is held. */
 export async function releaseAllRuns(place: StatePlace): Promise<readonly ReleasedRun[]> {
   const released: ReleasedRun[] = [];
-  for (const run of await collectRuns(place)) if (isHeld(run)) released.push(await releaseRun(place, run));
+  for (const run of await collectRuns(place, { status: openStatuses }))
+    if (isHeld(run)) released.push(await releaseRun(place, run));
   return released;
 }

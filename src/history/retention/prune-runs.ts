@@ -26,7 +26,12 @@ export interface PrunedRun extends PruneReport {
 
 /** Report of pruning. */
 export interface PrunedRuns extends CollectedBlobs {
+  /** What went from each run. Of a store of many runs, the first 1,000 that had something to spare. */
   readonly pruned: readonly PrunedRun[];
+  /** How many runs were looked at. */
+  readonly runs: number;
+  /** How many checkpoints were removed from all of them. */
+  readonly checkpoints: number;
   /** Runs that were skipped because a worker has them. */
   readonly busy: readonly string[];
 }
@@ -58,29 +63,42 @@ export async function pruneOneRun(place: WritePlace, run: RunRow, options: KeepO
   const named: NamedBlobs = new Map();
   const pruned = await pruneOne(place, run, options, named);
   const collected = options.dryRun === true ? { blobs: 0 } : await collectBlobs(store, blobs, tenant, named);
-  return { pruned: [pruned], busy: [], ...collected };
+  return { pruned: [pruned], runs: 1, checkpoints: pruned.removed, busy: [], ...collected };
 }
 
-/** So many runs are told of that have nothing to spare. */
-const toldRuns = 1_000;
+/** So many runs are reported one by one; first those that had something to spare. */
+const reportedRuns = 1_000;
 
-/** Prunes every run, page by page, and removes every large value that nothing refers to. @throws CHECKPOINT_CORRUPT */
-export async function pruneAllRuns(place: WritePlace, options: KeepOptions = {}): Promise<PrunedRuns> {
+/**
+ * Prunes every run, page by page, and removes every large value that nothing refers to.
+ * @param progressed - called with how many runs were looked at
+ * @throws CHECKPOINT_CORRUPT
+ */
+export async function pruneAllRuns(
+  place: WritePlace,
+  options: KeepOptions = {},
+  progressed?: (runs: number) => void,
+): Promise<PrunedRuns> {
   const pruned: PrunedRun[] = [];
+  const spare: PrunedRun[] = [];
   const busy: string[] = [];
   const named: NamedBlobs = new Map();
+  let [runs, checkpoints] = [0, 0];
   for await (const run of readAllRuns(place)) {
     requireIntact(place.store.name, run);
+    runs += 1;
     try {
       const report = await pruneOne(place, run, options, named);
-      // Of a store of many runs those are told that had something to spare.
-      if (report.removed > 0 || pruned.length < toldRuns) pruned.push(report);
+      checkpoints += report.removed;
+      const reported = report.removed > 0 ? pruned : spare;
+      if (reported.length < reportedRuns) reported.push(report);
     } catch (error) {
       if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
       busy.push(run.runId);
     }
+    progressed?.(runs);
   }
   const { store, blobs, tenant } = place;
   const collected = options.dryRun === true ? { blobs: 0 } : await collectBlobs(store, blobs, tenant, named, true);
-  return { pruned, busy, ...collected };
+  return { pruned: [...pruned, ...spare].slice(0, reportedRuns), runs, checkpoints, busy, ...collected };
 }

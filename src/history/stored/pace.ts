@@ -97,6 +97,11 @@ export async function elsewhere<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Lets timers, signals and other calls in once, whoever reads. */
+export function letOthersIn(): Promise<void> {
+  return elsewhere(() => new Promise((resolve) => void setImmediate(resolve)));
+}
+
 // Turns: in each round of the event loop one reader goes on, and callers alternate, however many requests each has.
 
 const waiting = new Map<string, (() => void)[]>();

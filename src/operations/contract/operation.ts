@@ -168,6 +168,8 @@ export interface WorkContext extends WritePlace, CallerContext {
   readonly posted?: (runId: string) => void;
   /** Called with each event while the operation advances a run. */
   readonly watch?: (event: WatchedEvent) => void;
+  /** Called while an operation goes through many runs, with how many it is through. */
+  readonly progressed?: (runs: number) => void;
   /** Called for each run that an operation advanced and that has ended or paused. Never throws. */
   readonly rested?: (run: RunStanding) => void;
 }

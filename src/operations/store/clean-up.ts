@@ -56,6 +56,7 @@ export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
   scope: 'admin',
   async run(context, { workflow, dryRun = false, vacuum = false }) {
     const only = workflow === undefined ? {} : { graphId: workflow };
-    return cleanUpPlace(context, context.settingsOf, { dryRun, vacuum, ...only });
+    const { settingsOf, progressed } = context;
+    return cleanUpPlace(context, settingsOf, { dryRun, vacuum, ...only, ...(progressed && { beat: progressed }) });
   },
 };

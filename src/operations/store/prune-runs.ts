@@ -35,6 +35,8 @@ export const pruneRuns: RoutedOperation<PruneRunsInput, PrunedRuns, WorkContext>
           oldest: whole,
         }),
       ),
+      runs: described(whole, 'how many runs were looked at'),
+      checkpoints: described(whole, 'how many checkpoints went from all of them'),
       busy: texts,
       blobs: whole,
     },
@@ -54,7 +56,7 @@ export const pruneRuns: RoutedOperation<PruneRunsInput, PrunedRuns, WorkContext>
       ...(keepEvery !== undefined && { keepEvery }),
       ...(keepLast !== undefined && { keepLast }),
     };
-    if (run === undefined) return pruneAllRuns(context, options);
+    if (run === undefined) return pruneAllRuns(context, options, context.progressed);
     return pruneOneRun(context, await findRunToChange(context, run), options);
   },
 };

@@ -1,0 +1,37 @@
+/** How far a command is that goes through all runs: a line on the terminal, until something is printed in its place. */
+import type { ReadContext } from '../../operations/contract/operation.ts';
+import { countOf } from '../../operations/format/amounts.ts';
+import type { Screen } from '../screen.ts';
+
+/** Shorter work is over before anybody asks how far it is. */
+const quietMs = 500;
+const redrawMs = 100;
+
+/** What a command says meanwhile. */
+export interface ProgressWords {
+  /** What is done with runs: `looked at`. */
+  readonly done: string;
+  /** Whether it is done with all runs of the store, so that it is known how many are to go. */
+  readonly isOfAll: boolean;
+}
+
+/** @returns called with how many runs are done; it draws nothing where nobody sees it */
+export async function openProgress(
+  { progress }: Pick<Screen, 'progress'>,
+  { store, tenant }: Pick<ReadContext, 'store' | 'tenant'>,
+  { done: word, isOfAll }: ProgressWords,
+): Promise<(runs: number) => void> {
+  if (progress === undefined) return () => {};
+  const total = isOfAll ? await store.countRuns?.({ tenant }) : undefined;
+  let nextMs = performance.now() + quietMs;
+  return (runs) => {
+    const nowMs = performance.now();
+    if (nowMs < nextMs) return;
+    nextMs = nowMs + redrawMs;
+    // Runs are admitted meanwhile.
+    const left = total === undefined ? -1 : total - runs;
+    progress(
+      left < 0 ? `${word} ${countOf(runs, 'run')}` : `${word} ${runs} of ${countOf(runs + left, 'run')}, ${left} to go`,
+    );
+  };
+}
