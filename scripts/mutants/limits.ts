@@ -14,6 +14,13 @@ export const limitsMutants: readonly Mutant[] = [
     tests: ['src/stores/memory/memory-store.test.ts'],
   },
   {
+    name: 'the same in SQLite, among random workers',
+    file: 'src/stores/sqlite/tables/limit-rows.ts',
+    old: "      commits.release({ ...key, workerId: '', token, leaseMs: 0 });\n",
+    new: '',
+    tests: [`${places}/places-random.test.ts`],
+  },
+  {
     name: 'who gives a place back forgets the rest of the line',
     file: `${places}/run-places.ts`,
     old: 'isLined: first.length === room',

@@ -200,6 +200,13 @@ class Fleet {
     await this.#workers[worker]?.sweep();
   }
 
+  /** One stands still, others take its place from it, and it wakes up before anybody has claimed its run: it must not renew. */
+  async oversleep(worker: number): Promise<void> {
+    await this.freeze();
+    await this.sweep(worker);
+    await this.thaw();
+  }
+
   async act(): Promise<void> {
     const worker = this.#random.integer(3);
     const acts = [
@@ -210,6 +217,7 @@ class Fleet {
       () => Promise.all([this.freeze(), this.end()]),
       () => this.thaw(),
       () => Promise.all([this.sweep(worker), this.look(0)]),
+      () => this.oversleep(worker),
     ];
     await acts[this.#random.integer(acts.length)]?.();
   }
