@@ -97,4 +97,18 @@ export const limitsMutants: readonly Mutant[] = [
     new: '      } catch (thrown) {\n',
     tests: ofSteps,
   },
+  {
+    name: 'a call of an agent waits for no place',
+    file: 'src/agents/model/model-step.ts',
+    old: 'limit === undefined || isReplayed ? {}',
+    new: 'limit !== undefined || isReplayed ? {}',
+    tests: ['test/agents/limits.test.ts'],
+  },
+  {
+    name: 'a call takes a second place of a limit that its step has',
+    file: 'src/engine/effects/enter-places.ts',
+    old: 'if (around !== undefined && limitsNamed(around).includes(limit))',
+    new: 'if (around === undefined && limit === undefined)',
+    tests: ['test/agents/limits.test.ts'],
+  },
 ];

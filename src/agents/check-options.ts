@@ -7,6 +7,7 @@ import { isPlainObject } from '../graph/canonical.ts';
 import { reasoningEfforts } from '../graph/contracts/model-messages.ts';
 import { checkRetry } from '../graph/validate/validate-nodes.ts';
 import {
+  checkLimit,
   checkFields,
   checkOneOf,
   checkRange,
@@ -48,7 +49,7 @@ export interface AgentOptions extends AskingOptions {
 export const onChanges: readonly [OnChange, ...OnChange[]] = ['continue', 'refuse'];
 
 const settingNames = ['temperature', 'tokensMax', 'reasoning', 'provider'];
-const callNames = ['retry', 'timeoutMs', 'idempotent'];
+const callNames = ['retry', 'timeoutMs', 'limit', 'idempotent'];
 const answerCallNames = [...callNames, 'fallbacks', 'counted'];
 
 /** @throws CONFIG_INVALID names every fault of an agent's options */
@@ -129,7 +130,8 @@ function checkAsking(
   }
   checkThat(report, 'calls', calls, isRecord, 'give an object of options');
   if (!isRecord(calls)) return;
-  const { retry, timeoutMs, idempotent, fallbacks } = calls;
+  const { retry, timeoutMs, limit, idempotent, fallbacks } = calls;
+  checkLimit(report, '', limit);
   checkFields(report, '', calls, callKeys, 'calls.');
   checkRange(report, '', 'calls.timeoutMs', timeoutMs, { min: 1 });
   checkType(report, '', 'calls.idempotent', idempotent, 'boolean');

@@ -54,15 +54,18 @@ export interface BlockContextParts {
   };
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
+  readonly limit?: TypedNodeContext['limit'];
 }
 
 export class BlockContext implements TypedNodeContext {
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
+  readonly limit?: NonNullable<TypedNodeContext['limit']>;
   protected readonly ctx: NodeContext;
   readonly #workflow: BlockContextParts['workflow'];
 
-  constructor({ ctx, workflow, inputs, fileOutputs }: BlockContextParts) {
+  constructor({ ctx, workflow, inputs, fileOutputs, limit }: BlockContextParts) {
+    if (limit !== undefined) this.limit = limit;
     this.ctx = ctx;
     this.#workflow = workflow;
     this.inputs = inputs;

@@ -67,6 +67,7 @@ export function agentBlock(nodeTypes: readonly NodeType[]): NodeType {
     },
     // The agent may ask a person. The effect class tells readers of the plan.
     effect: 'human',
+    limitsItsCalls: true,
     calls: ({ workflows }) => listOf(workflows),
     tools: (literals, workflow, pending) => plannedTools(blocks, literals, workflow, pending),
     needs: (inputs, pending = []) => needsOf(blocks, inputs, pending),

@@ -42,6 +42,7 @@ export const judgeBlock: NodeType = {
   // Its calls are steps, which are bought once.
   effect: 'pure',
   isComposed: true,
+  limitsItsCalls: true,
   needs: (inputs, pending = []) => [
     { kind: 'model', name: pending.includes('model') ? undefined : (readText(inputs, 'model') ?? 'default') },
   ],
@@ -57,6 +58,7 @@ export const judgeBlock: NodeType = {
       rubric: requireText(inputs, 'rubric'),
       threshold: threshold.read(inputs),
       settings: settingsOf(inputs),
+      ...(ctx.limit !== undefined && { calls: { limit: ctx.limit } }),
       ...(schema !== undefined && { schema }),
     });
     return boundedBy('block', async () => judge.implementation.run(ctx));

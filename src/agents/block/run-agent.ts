@@ -58,6 +58,7 @@ function configOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext):
     history: historyOf(inputs),
     settings: settingsOf(inputs),
     budget: counted,
+    ...(ctx.limit !== undefined && { calls: { limit: ctx.limit } }),
     ...(root !== undefined && {
       files: grantedFiles(
         { root, isReadOnly: isReadOnly.read(inputs), showsImages: showsImages.read(inputs) },

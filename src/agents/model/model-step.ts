@@ -13,6 +13,8 @@ import type { TraceSpan } from '../../graph/contracts/trace-span.ts';
 import { NodeFailure, type NodeContext, type StepContext } from '../../graph/contracts/node-contract.ts';
 import { refuseStopped, isCutOff } from '../../graph/contracts/cut-off.ts';
 import type { Amounts } from '../../graph/amounts.ts';
+import type { LimitRef } from '../../graph/limit.ts';
+import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
 import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
 import { CallRecord, type OnChange, type RecordedCall } from './call-record.ts';
 
@@ -84,6 +86,8 @@ export interface ModelStepOptions {
   readonly retry?: RetryPolicy;
   /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
+  /** Limits over all workers. Each call waits for its places before it is announced; `timeoutMs` counts from then. */
+  readonly limit?: LimitRef | readonly LimitRef[];
   /** Whether it does no harm to repeat a call that offers tools run by the provider. Default false. */
   readonly idempotent?: boolean;
   /** What becomes of a conversation whose code has changed since it began. Default `continue`. */
@@ -195,7 +199,7 @@ export class ModelSteps {
     { note, atMost }: CallNotes = {},
   ): Promise<ModelResponse> {
     const ctx = this.#ctx;
-    const { retry = defaultRetry, timeoutMs, idempotent = false, fallbacks = [] } = this.#options;
+    const { retry = defaultRetry, timeoutMs, limit, idempotent = false, fallbacks = [] } = this.#options;
     const { name, key, marks, isRecorded, isOlder } = this.#record.enter(settings, messages);
     // An answer on record spends nothing: what it might have spent is not worth counting.
     const isReplayed = isRecorded && !this.isCaughtUp;
@@ -210,6 +214,7 @@ export class ModelSteps {
       input: key,
       retry,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(limit === undefined || isReplayed ? {} : { limit, tokens: estimatedTokens(settings, messages) }),
       ...(atMost === undefined || isReplayed ? {} : { atMost }),
     } as const;
     const told = new ToldAnswer();
@@ -273,6 +278,11 @@ export class ModelSteps {
     };
     return spendSeconds(ctx, ctx, generate, counted);
   }
+}
+
+/** About how many tokens a call takes, for limits that count them. */
+function estimatedTokens({ tools = [], tokensMax = 0 }: ModelSettings, messages: readonly ModelMessage[]): number {
+  return tokensOfAll(messages) + tokensOfText(JSON.stringify(tools)) + tokensMax;
 }
 
 // The most that a model call can spend, as far as that is known before it is made. That much is reserved in the budgets (Q4.2).

@@ -21,6 +21,7 @@ export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest
     attempt,
     loopsMax = loopsDefault,
     timeoutMs,
+    limit,
     settings,
     hooks,
     onChange,
@@ -41,7 +42,7 @@ export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest
     ...(onChange !== undefined && { onChange }),
     // Whose budget it is does not matter here: its units are what is counted.
     ...(counted.length > 0 && { budget: Object.fromEntries(counted.map((unit) => [unit, Number.MAX_SAFE_INTEGER])) }),
-    ...(timeoutMs !== undefined && { calls: { timeoutMs } }),
+    calls: { ...(timeoutMs !== undefined && { timeoutMs }), ...(limit !== undefined && { limit }) },
     ...(settings !== undefined && { settings }),
   });
   const own = attempt === 1 ? ctx : scopeContext(ctx, `attempt ${attempt}`);

@@ -1,6 +1,6 @@
 /** Checks the values of a tool's options, for callers without types. A wrong one of `approval` must not mean that nobody is asked. */
 import { checkRetry, effects } from '../../graph/validate/validate-nodes.ts';
-import { checkOneOf, checkRange, checkType, type Report } from '../../graph/validate/violations.ts';
+import { checkLimit, checkOneOf, checkRange, checkType, type Report } from '../../graph/validate/violations.ts';
 import { checkThat, isRecord, refuseFaults } from '../check-options.ts';
 
 /** Options of tools, of whatever kind. */
@@ -9,6 +9,7 @@ interface ToolOptionValues {
   readonly idempotent?: unknown;
   readonly retry?: unknown;
   readonly timeoutMs?: unknown;
+  readonly limit?: unknown;
   readonly reconcile?: unknown;
   readonly approval?: unknown;
   readonly audience?: unknown;
@@ -37,7 +38,8 @@ export function checkToolOptions(builder: string, options: ToolOptionValues): vo
   });
 }
 
-function checkCall(report: Report, { effect, idempotent, retry, timeoutMs, reconcile }: ToolOptionValues): void {
+function checkCall(report: Report, { effect, idempotent, retry, timeoutMs, limit, reconcile }: ToolOptionValues): void {
+  checkLimit(report, '', limit);
   checkOneOf(report, 'A4', '', 'effect', effect, effects);
   checkType(report, '', 'idempotent', idempotent, 'boolean');
   checkThat(report, 'retry', retry, isRecord, 'give an object, such as { attempts: 3 }');

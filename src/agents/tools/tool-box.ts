@@ -23,6 +23,7 @@ import {
   strengthOfWork,
   type Strength,
 } from '../../graph/effect-strength.ts';
+import type { LimitRef } from '../../graph/limit.ts';
 import { type Graph, END, START } from '../../graph/graph.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { checkToolOptions } from './check-tool.ts';
@@ -89,6 +90,8 @@ export interface FunctionTool<Schema extends AnySchema = AnySchema> extends Tool
   readonly retry?: RetryPolicy;
   /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
+  /** Limits over all workers. A call waits for its places before it is announced; `timeoutMs` counts from then. */
+  readonly limit?: LimitRef | readonly LimitRef[];
   /** Finds out whether the call with this key happened, and its result. */
   readonly reconcile?: (context: {
     readonly idempotencyKey: string;
@@ -139,6 +142,7 @@ const functionKeys = [
   'idempotent',
   'retry',
   'timeoutMs',
+  'limit',
   'reconcile',
 ] as const satisfies readonly (keyof FunctionTool)[];
 const composedKeys = [...sharedKeys, 'run', 'composed', 'effect'] as const satisfies readonly (keyof ComposedTool)[];

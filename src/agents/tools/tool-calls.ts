@@ -393,7 +393,7 @@ export class ToolCalls {
         ctx.emit({ type: 'tool-progress', call: as, tool: name, value });
     if (own.composed === true)
       return tell(async () => lastOf(await own.run(args, scopeContext(ctx, key)), tellProgress(key)));
-    const { reconcile, effect = 'external', retry, timeoutMs, idempotent = false } = own;
+    const { reconcile, effect = 'external', retry, timeoutMs, limit, idempotent = false } = own;
     const options = {
       effect,
       idempotent,
@@ -402,6 +402,7 @@ export class ToolCalls {
       about: `${tool.name} ${encodeValue(args)}`,
       ...(retry === undefined ? {} : { retry }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(limit === undefined ? {} : { limit }),
       ...(reconcile === undefined
         ? {}
         : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),

@@ -273,7 +273,13 @@ class StepCall<T> {
       if (refused !== undefined) return refused;
       try {
         if (failed !== undefined) throw failed.failure;
-        const result = await callAttempt(core, effort, { attempt, charge }, this.#fn);
+        const { limit } = this.#options;
+        const result = await callAttempt(
+          core,
+          effort,
+          { attempt, charge, ...(limit !== undefined && { limit }) },
+          this.#fn,
+        );
         permit?.leave(usedTokens(charge));
         if (!this.#isCurrent()) return never<T>();
         return (await this.#finish(effort, attempt, result, charge)) as T;

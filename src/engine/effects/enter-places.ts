@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import { knownLimit, limitsNamed, type LimitRef, type LimitSubject } from '../../graph/limit.ts';
 import type { EnterProvider } from '../../ports/model.ts';
 import type { Activation } from '../live-run/loop.ts';
-import type { Charge } from '../live-run/attempt-scope.ts';
+import { limitAround, type Charge } from '../live-run/attempt-scope.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 import type { Permit } from '../places/step-places.ts';
 import { settleFailed } from '../settle/settle.ts';
@@ -81,17 +81,23 @@ export function placesOfProviders(core: RunCore, activation: Activation): EnterP
   if (!places.isSupported) return undefined;
   return async (provider, tokens, signal) => {
     const limit = knownLimit(provider);
-    const own = activation.node.limit === undefined ? [] : limitsNamed(activation.node.limit);
-    // A node that has a place of it makes its calls in that.
-    if (limit === undefined || own.includes(limit)) return undefined;
+    if (limit === undefined) return undefined;
+    const around = limitAround(activation);
     const subject = subjectOf(activation);
+    const hold = (forMs: number): void => places.hold(limit, subject, forMs);
+    // A node or a step that has a place of it makes its calls in that.
+    if (around !== undefined && limitsNamed(around).includes(limit)) return { leave: () => undefined, hold };
     const permit = await places.enterStep(claim, limit, subject, { tokens, signal });
-    return { leave: (used) => permit.leave(used), hold: (forMs) => places.hold(limit, subject, forMs) };
+    return { leave: (used) => permit.leave(used), hold };
   };
 }
 
-/** The tokens that an attempt has used, if it says so. */
-export const usedTokens = ({ spent }: Charge): number | undefined => spent?.['tokens'];
+/** The tokens that an attempt has used, if it says so: by itself, or by its calls of models. */
+export function usedTokens({ spent = {} }: Charge): number | undefined {
+  const { tokens, inputTokens, outputTokens } = spent;
+  if (tokens !== undefined || inputTokens === undefined) return tokens;
+  return inputTokens + (outputTokens ?? 0);
+}
 
 const tokensOf = (atMost: Activation['node']['atMost']): number | undefined =>
   atMost === undefined || atMost === 'nothing' ? undefined : atMost['tokens'];

@@ -2,7 +2,7 @@
 import { effortKeyOf, type StepEffort, isLate, withdraw } from '../visit-records/intent.ts';
 import { isEffect, type RunCore, guardCall, never } from '../live-run/run-core.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import type { StepContext } from '../../graph/contracts/node-contract.ts';
+import type { StepContext, StepOptions } from '../../graph/contracts/node-contract.ts';
 import { spend } from '../visit-records/account.ts';
 import { enterEvents } from '../visit-records/recorded-events.ts';
 import type { Activation } from '../live-run/loop.ts';
@@ -59,13 +59,15 @@ export async function announceAttempt(
 export interface StepAttempt {
   readonly attempt: number;
   readonly charge: Charge;
+  /** The limits of which it has places. */
+  readonly limit?: StepOptions['limit'];
 }
 
 /** Calls the step's function. @throws NODE_TIMED_OUT, and whatever the function throws */
 export async function callAttempt<T>(
   core: RunCore,
   effort: StepEffort,
-  { attempt, charge }: StepAttempt,
+  { attempt, charge, limit }: StepAttempt,
   fn: (step: StepContext) => Promise<T> | T,
 ): Promise<T> {
   const { activation } = effort;
@@ -85,7 +87,7 @@ export async function callAttempt<T>(
       cancel = afterGrace(core, effort, () => reject(error));
       return true;
     },
-    { step: effort.stepKey, charge },
+    { step: effort.stepKey, charge, ...(limit !== undefined && { limit }) },
   );
   const spendHere = (amounts: Amounts): void => spend(core, charge, amounts);
   const step: StepContext = {

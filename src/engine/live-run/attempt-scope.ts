@@ -9,6 +9,8 @@ import type { Activation, AttemptLabel, Scope, ScopedRun } from './loop.ts';
 
 // The costs of attempts in progress. They are in memory, and recorded together with the end of the attempt.
 
+type Limited = Activation['node']['limit'];
+
 /** An account that gets an attempt's cost in addition to those of its visit and its run: the account of a step. */
 export interface Payer {
   account: Account | undefined;
@@ -53,6 +55,8 @@ export class AttemptScope implements AttemptLabel, Scope {
   readonly #run: WeakRef<ScopedRun>;
   /** The scope of the node's function. */
   readonly #outer: Scope | undefined;
+  /** The limits whose places the step has. */
+  readonly #limit: Limited | undefined;
   #activation: Activation | undefined;
   #charge: Charge | undefined;
   #fail: ((error: unknown) => boolean) | undefined;
@@ -63,7 +67,7 @@ export class AttemptScope implements AttemptLabel, Scope {
     activation: Activation,
     attempt: number,
     fail: (error: unknown) => boolean,
-    inside?: { readonly step: string; readonly charge: Charge },
+    inside?: { readonly step: string; readonly charge: Charge; readonly limit?: Limited },
   ) {
     this.runId = run.runId;
     this.#run = run.weakLoop;
@@ -72,6 +76,7 @@ export class AttemptScope implements AttemptLabel, Scope {
     this.attempt = attempt;
     this.step = inside?.step;
     this.#charge = inside?.charge;
+    this.#limit = inside?.limit;
     this.#outer = inside === undefined ? undefined : activation.scope;
     this.#activation = inside === undefined ? activation : undefined;
     this.#fail = fail;
@@ -90,6 +95,11 @@ export class AttemptScope implements AttemptLabel, Scope {
     const over = new Charge(activation);
     over.isOver = true;
     return over;
+  }
+
+  /** The limits of which it has places: those of the step, or else of the node. */
+  get limit(): Limited | undefined {
+    return this.#limit ?? this.activation?.node.limit;
   }
 
   /** Takes an error that nobody caught. */
@@ -139,6 +149,12 @@ export function currentAttempt(): AttemptLabel | undefined {
 export function stepChargeOf(activation: Activation): Charge | undefined {
   const scope = current.getStore();
   return scope?.activation === activation ? scope.charge : undefined;
+}
+
+/** The limits of which a call of an activation has places already: those of the step that it is made in, or of the node. */
+export function limitAround(activation: Activation): Limited | undefined {
+  const scope = current.getStore();
+  return scope?.activation === activation ? scope.limit : activation.node.limit;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Node types, which dialects written as text use by name with plain data (section "Node types" of docs/spec/nodes.md). */
 import type { EffectClass, NodeContext, Reconciliation } from './node-contract.ts';
+import type { LimitRef } from '../limit.ts';
 import type { SecretReference } from '../secret-reference.ts';
 
 /** A JSON Schema, in the subset of docs/spec/waits.md. */
@@ -107,6 +108,8 @@ export interface TypedNodeContext extends NodeContext {
   /** The inputs, checked against the fields. Missing inputs are absent. */
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
+  /** The limits that the file names, where the type heeds them by itself ({@link NodeType.limitsItsCalls}). */
+  readonly limit?: LimitRef | readonly LimitRef[];
   /** Whether a need is granted that shows only at run time, such as the host of a redirect. Absent: nothing more is granted. */
   readonly isGranted?: (need: Need) => boolean;
   /**
@@ -159,6 +162,11 @@ export interface NodeType {
   readonly isComposed?: boolean;
   /** Whether an effect of its own is that it asks a model and changes nothing outside. Default false. */
   readonly isModelCall?: boolean;
+  /**
+   * Whether the limits that a file names are those of each call of a model that the function makes (`limit` of its context), and not of the
+   * whole node. Default false.
+   */
+  readonly limitsItsCalls?: boolean;
   /**
    * Faults of the inputs that the field schemas cannot express (`give path or patterns, not both`), by input name. Called at load and
    * before each attempt.

@@ -40,6 +40,8 @@ export interface StageAgentRequest {
   readonly loopsMax?: number;
   /** Of one call of the model. */
   readonly timeoutMs?: number;
+  /** Limits that each call of the model is under, by name. */
+  readonly limit?: readonly string[];
   /** Of each call of the model. */
   readonly settings?: Pick<ModelCall, 'reasoning' | 'tokensMax'>;
   readonly hooks?: ToolHooks;

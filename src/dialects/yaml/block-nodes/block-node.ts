@@ -8,14 +8,15 @@ import { BlockContext } from '../../block-context.ts';
 import { resolveFileOutputs, scopeOf, scopeOfState, type BlockParts } from './callable-workflow.ts';
 
 /** Resolves the inputs in each attempt, with the state that the attempt sees, and runs the block's type. */
-export function blockImplementation({ type, inputs, fileOutputs, workflow }: BlockParts): NodeImplementation {
+export function blockImplementation({ file, type, inputs, fileOutputs, workflow }: BlockParts): NodeImplementation {
   const { reconcile } = type;
+  const limit = limitOfCalls({ file, type });
   return {
     run: (ctx) => {
       const scope = scopeOf(workflow, ctx);
       const resolved = inputs.resolve(scope);
       const files = fileOutputs.length === 0 ? noFiles : resolveFileOutputs(fileOutputs, scope);
-      return orEmpty(type.run(new BlockContext({ ctx, workflow, inputs: resolved, fileOutputs: files })));
+      return orEmpty(type.run(new BlockContext({ ctx, workflow, inputs: resolved, fileOutputs: files, ...limit })));
     },
     outputFault: (output, state) => {
       const fault = fieldsFault(type, fileOutputs, output);
@@ -34,6 +35,13 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
     ...(type.isModelCall === true && { isModelCall: true }),
     codeText: String(type.run),
   };
+}
+
+/** The limits of a block whose type keeps them at the calls that it makes. */
+export function limitOfCalls({ file, type }: Pick<BlockParts, 'file' | 'type'>): {
+  readonly limit?: readonly string[];
+} {
+  return type.limitsItsCalls === true && file.limit !== undefined ? { limit: file.limit } : {};
 }
 
 type Mapping = Readonly<Record<string, unknown>>;

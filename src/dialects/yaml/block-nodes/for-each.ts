@@ -14,7 +14,7 @@ import { runParts } from '../../../graph/run-parts.ts';
 import type { Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { ItemContext, StepItemContext } from '../../block-context.ts';
 import { withoutSecrets } from './block-approval.ts';
-import { orEmpty } from './block-node.ts';
+import { limitOfCalls, orEmpty } from './block-node.ts';
 import { resolveFileOutputs, scopeOf, type BlockParts, callWorkflow } from './callable-workflow.ts';
 import type { BlockScope, OutputShape, BlockShape } from './block-scope.ts';
 import { evaluateBefore } from './input-templates.ts';
@@ -139,6 +139,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
     workflow,
     inputs,
     fileOutputs: resolveFileOutputs(fileOutputs, scope),
+    ...limitOfCalls(parts),
   });
   if (effect === 'human' || type.isComposed === true) {
     return async (ctx, scope, key, inputs) => {

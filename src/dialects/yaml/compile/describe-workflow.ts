@@ -214,7 +214,7 @@ function defineNode(parts: BlockParts, { effect, timeoutMs, inside, place }: Nod
       : {
           ...(file.retry !== undefined && { retry: file.retry }),
           ...(timeoutMs !== undefined && { timeoutMs }),
-          ...(file.limit !== undefined && { limit: file.limit }),
+          ...(file.limit !== undefined && type.limitsItsCalls !== true && { limit: file.limit }),
           ...(file.atMost !== undefined && { atMost: file.atMost }),
           ...(isIdempotent(parts, effect) && { idempotent: true }),
           ...(condition !== undefined && {

@@ -248,6 +248,7 @@ async function work(
     ...(loopsMax !== undefined && { loopsMax }),
     ...(attributes.text('on_change') === 'refuse' && { onChange: 'refuse' }),
     ...(parts.timeoutMs !== undefined && { timeoutMs: parts.timeoutMs }),
+    ...(parts.limit !== undefined && { limit: parts.limit }),
     settings: settingsOf(parts.stage),
     ...(hooks !== undefined && { hooks }),
   });

@@ -133,13 +133,14 @@ export interface StageHandler {
 }
 
 /** Options of a step that asks a model for a stage: tried as often as the stage, within its time. */
-export function modelStep({ retry, timeoutMs }: StageParts): StepOptions {
+export function modelStep({ retry, timeoutMs, limit }: StageParts): StepOptions {
   return {
     effect: 'external',
     idempotent: true,
     isModelCall: true,
     retry,
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(limit !== undefined && { limit }),
   };
 }
 
