@@ -7,6 +7,7 @@ import { agentResume } from './rows/agent-resume.ts';
 import { appendedText } from './rows/appended-text.ts';
 import { claimNext } from './rows/claim-next.ts';
 import { compile } from './rows/compile.ts';
+import { experiments } from './rows/experiment.ts';
 import { dot } from './rows/dot.ts';
 import { engineAlone } from './rows/engine-alone.ts';
 import { freshProcess } from './rows/fresh-process.ts';
@@ -44,6 +45,7 @@ export const groups: Readonly<Record<string, Group>> = {
   resume,
   freshProcess,
   fork,
+  experiments,
   trace,
   watched,
   listCommand,

@@ -224,7 +224,7 @@ export const forksMutants: readonly Mutant[] = [
     file: 'src/engine/fork-replay/replay.ts',
     old: '    if (noEffects?.upTo !== undefined && this.#isBefore(due, noEffects.upTo)) return false;\n',
     new: '',
-    tests: ['src/experiments/experiment.test.ts'],
+    tests: ['test/experiments/traps.test.ts'],
   },
   {
     name: 'forks of experiments are listed',
@@ -253,5 +253,19 @@ export const forksMutants: readonly Mutant[] = [
     old: 'return isSecretKey(key) || this.#names.has(plainKey(key));',
     new: 'return isSecretKey(key);',
     tests: ['src/history/export-import/export-fixture.test.ts'],
+  },
+  {
+    name: 'the other model of an arm is asked by no node',
+    file: 'src/engine/calls/context.ts',
+    old: 'return other === undefined ? models : asOtherModel(models, other);',
+    new: 'return models;',
+    tests: ['src/experiments/experiment.test.ts'],
+  },
+  {
+    name: 'the runs of an experiment go though they are to be kept',
+    file: 'src/experiments/run-arm.ts',
+    old: '  if (keep) await keepRun(engine, fork);\n',
+    new: '',
+    tests: ['src/experiments/kept-experiments.test.ts'],
   },
 ];

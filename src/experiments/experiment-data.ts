@@ -29,7 +29,7 @@ type LoadWorkflow = (workflow: string, exportName?: string) => Promise<Graph>;
 type Data = Readonly<Record<string, unknown>>;
 
 const experimentKeys =
-  'name workflow export dataset at arms repeats scorers output budget concurrency reads undeclared failOn minEqual'.split(
+  'name workflow export dataset at arms repeats scorers output budget concurrency reads undeclared keep failOn minEqual'.split(
     ' ',
   );
 const armKeys = ['workflow', 'export', 'answers', 'set', 'resample', 'models'];

@@ -3,7 +3,7 @@
  * its own, whose items are recorded one by one: killed anywhere, a second call of the same name goes on, and buys nothing twice.
  */
 import { CairnError } from '../errors.ts';
-import type { Engine, Patch } from '../engine/api.ts';
+import type { Engine, Patch, RunResult } from '../engine/api.ts';
 import type { StandIns } from '../engine/without-effects.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { hashValue } from '../graph/canonical.ts';
@@ -18,7 +18,7 @@ import { compareAll, helpWith } from './compare-all.ts';
 import type { Comparing } from './compare-item.ts';
 import { readDataset } from './datasets.ts';
 import { reviewAll } from './review-pairs.ts';
-import type { ArmPlan } from './run-arm.ts';
+import { keepRun, type ArmPlan } from './run-arm.ts';
 import { exact, type Scorer } from './scorers.ts';
 import { selectItems, type Dataset } from './select-items.ts';
 import type { ExperimentResult } from './table.ts';
@@ -62,9 +62,12 @@ export interface ExperimentOptions {
   readonly reads?: 'live';
   /** `run`: functions without a declared effect class run. Default: they are refused, and named. */
   readonly undeclared?: 'run';
+  /** Whether its runs, and those that it is of, stay until it is removed. Default: for 30 days. */
+  readonly keep?: boolean;
 }
 
 const optionKeys = [
+  'keep',
   'name',
   'dataset',
   'at',
@@ -149,10 +152,28 @@ export async function experiment(
   app: { readonly graph: Graph; readonly engine: Engine },
   options: ExperimentOptions,
 ): Promise<ExperimentResult> {
+  return (await startExperiment(app, options)).result();
+}
+
+/** An experiment that is under way in this process. */
+export interface StartedExperiment {
+  /** Id of its run. */
+  readonly runId: string;
+  /** How many runs it compares. */
+  readonly items: number;
+  /** What it finds: see {@link experiment}. Call it once. */
+  readonly result: () => Promise<ExperimentResult>;
+}
+
+/** The same, without waiting for the end. @throws as {@link experiment} */
+export async function startExperiment(
+  app: { readonly graph: Graph; readonly engine: Engine },
+  options: ExperimentOptions,
+): Promise<StartedExperiment> {
   checkOptions(options);
   const { engine, graph } = app;
   engine.know(graph);
-  const { name, dataset, arms, repeats = 1, scorers = [exact()], at, reads, undeclared } = options;
+  const { name, dataset, arms, repeats = 1, scorers = [exact()], at, reads, undeclared, keep } = options;
   const runId = derivedRunId('experiment', name);
   const plans = Object.entries(arms).map(([arm, parts]) => planArm(arm, parts, graph));
   const comparing = {
@@ -166,6 +187,7 @@ export async function experiment(
     output: options.output ?? ((state) => outputOf(graph, state)),
     ...(reads && { reads }),
     ...(undeclared && { undeclared }),
+    ...(keep === true && { keep }),
   };
   const { items, expected } = (await knownItems(engine, runId)) ?? (await chooseItems(app, name, dataset));
   const input = {
@@ -184,10 +206,18 @@ export async function experiment(
     origin: 'experiment',
     schedule: { dueAt: neverDue },
   });
-  const result = handle.result();
-  // What the forks cost is counted by the process that has the experiment, so nobody helps where that is bounded.
-  if (isElsewhere && options.budget === undefined) await helpWith(all, items, result, options.concurrency);
-  const { status, state, error, waits } = await result;
+  const result = async (): Promise<ExperimentResult> => {
+    const ended = handle.result();
+    // What the forks cost is counted by the process that has the experiment, so nobody helps where that is bounded.
+    if (isElsewhere && options.budget === undefined) await helpWith(all, items, ended, options.concurrency);
+    const found = resultOfExperiment(await ended);
+    if (keep === true) await keepRun(engine, runId);
+    return found;
+  };
+  return { runId, items: items.length, result };
+}
+
+function resultOfExperiment({ runId, status, state, error, waits }: RunResult): ExperimentResult {
   const compared = state.outputs['compare'] as ExperimentResult | undefined;
   if (status === 'paused' && compared !== undefined) return { ...compared, openReviews: waits.length };
   if (status !== 'completed') throw error ?? new CairnError('RUN_CANCELLED', { runId });

@@ -24,6 +24,8 @@ export interface ArmRules {
   readonly experiment: string;
   readonly reads?: 'live';
   readonly undeclared?: 'run';
+  /** Whether its runs stay until they are removed by name. */
+  readonly keep?: boolean;
 }
 
 /** How a fork of an item ended. */
@@ -56,7 +58,7 @@ export async function runArm(
   engine: Engine,
   item: { readonly runId: string; readonly point: Point },
   arm: ArmPlan,
-  { experiment, reads, undeclared }: ArmRules,
+  { experiment, reads, undeclared, keep = false }: ArmRules,
   repeat: number,
 ): Promise<{ readonly end: ArmEnd; readonly result?: RunResult }> {
   const fork = forkIdOf(experiment, arm.name, item.runId, repeat);
@@ -85,6 +87,7 @@ export async function runArm(
     // Made by whoever ran this before, or runs it too.
     if (!CairnError.is(error, 'RUN_EXISTS')) throw error;
   }
+  if (keep) await keepRun(engine, fork);
   try {
     const result = await resultOf(engine, fork, { graph, retryFailed: false, ...(standIns && { standIns }) });
     return { end: endOf(fork, result), result };
@@ -92,6 +95,12 @@ export async function runArm(
     if (isUnfit(error)) return notRun(fork, error);
     throw error;
   }
+}
+
+/** Tags a run, so that no cleanup removes it, nor what it is forked from. */
+export async function keepRun({ ports: { store, tenant } }: Pick<Engine, 'ports'>, runId: string): Promise<void> {
+  const run = await store.readRun({ tenant, runId });
+  if (run !== undefined) await store.tagCheckpoint(run, { name: 'experiment', seq: run.head });
 }
 
 const notRun = (fork: string, error: unknown): { readonly end: ArmEnd } => ({

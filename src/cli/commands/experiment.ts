@@ -30,6 +30,7 @@ interface ExperimentArguments {
   readonly limit?: number;
   readonly failOn?: readonly string[];
   readonly minEqual?: unknown;
+  readonly keep?: boolean;
   readonly junit?: boolean;
   readonly markdown?: boolean;
 }
@@ -48,6 +49,7 @@ const fields: FieldsOf<ExperimentArguments> = {
   limit: readExperiments.input.limit,
   failOn: runExperiment.input.failOn,
   minEqual: runExperiment.input.minEqual,
+  keep: runExperiment.input.keep,
   junit: { type: 'flag', description: 'run: print a report for tools that read JUnit' },
   markdown: { type: 'flag', description: 'run: print a table in Markdown, as for a pull request' },
 };
@@ -135,11 +137,12 @@ function junitOf({ name, arms }: ShownExperiment, { missed }: RunExperimentOutpu
 }
 
 async function run(session: Session, app: App, input: ExperimentArguments): Promise<number> {
-  const { target: file, failOn, minEqual, junit = false, markdown = false } = input;
+  const { target: file, failOn, minEqual, keep, junit = false, markdown = false } = input;
   const ran = await perform(runExperiment, app, {
     ...(file !== undefined && { file }),
     ...(failOn && { failOn }),
     ...(minEqual !== undefined && { minEqual }),
+    ...(keep === true && { keep }),
   });
   const found = await perform(readExperiments, app, { name: ran.name, ...readingOf(input) });
   const [experiment] = found.experiments;

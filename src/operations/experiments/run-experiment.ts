@@ -1,7 +1,7 @@
 /** The operations that run an experiment, and remove one with all that it made. */
 import { CairnError } from '../../errors.ts';
 import { planData, type PlannedExperiment } from '../../experiments/experiment-data.ts';
-import { experiment } from '../../experiments/experiment.ts';
+import { startExperiment } from '../../experiments/experiment.ts';
 import { missedThresholds, readThresholds } from '../../experiments/thresholds.ts';
 import { forgetRun, removeRun, type RemovedRuns } from '../../history/retention/remove-run.ts';
 import { derivedRunId } from '../../history/stored/run-ids.ts';
@@ -13,6 +13,8 @@ export interface RunExperimentInput {
   readonly definition?: unknown;
   readonly failOn?: readonly string[];
   readonly minEqual?: unknown;
+  readonly keep?: boolean;
+  readonly detach?: boolean;
 }
 
 export interface RunExperimentOutput {
@@ -23,6 +25,8 @@ export interface RunExperimentOutput {
   readonly isFailing: boolean;
   /** Which ones, a line each. */
   readonly missed: readonly string[];
+  /** Whether it goes on in this process: the rest is not known yet. */
+  readonly isRunning: boolean;
   /** How many pairs people are asked to review, for which it waits. */
   readonly openReviews: number;
 }
@@ -48,6 +52,14 @@ export const runExperiment: RoutedOperation<RunExperimentInput, RunExperimentOut
     definition: { type: 'value', description: 'the experiment as data; its workflows are known ones', scope: 'run' },
     failOn: { type: 'texts', description: 'verdicts that no pair may have, separated by commas: regressed,would-act' },
     minEqual: { type: 'value', description: 'the least share of equal pairs in each arm, from 0 to 1' },
+    keep: {
+      type: 'flag',
+      description: 'keep its runs, and those that it is of, until it is removed; else for 30 days',
+    },
+    detach: {
+      type: 'flag',
+      description: 'answer as soon as it runs; a second call of its name waits for its end, read_experiments shows it',
+    },
   },
   output: 'how it ended; what it found is read with read_experiments',
   outputSchema: objectOf({
@@ -56,6 +68,7 @@ export const runExperiment: RoutedOperation<RunExperimentInput, RunExperimentOut
     items: described(whole, 'how many runs it compares'),
     isFailing: described(flag, 'whether a threshold was missed'),
     missed: described(texts, 'the thresholds that were missed'),
+    isRunning: described(flag, 'whether it still runs, so that the rest is not known yet'),
     openReviews: described(whole, 'pairs that people are asked to review: it goes on when they have'),
   }),
   isReadOnly: false,
@@ -65,10 +78,20 @@ export const runExperiment: RoutedOperation<RunExperimentInput, RunExperimentOut
   async run(context, input) {
     const { graph, options, thresholds } = await planOf(context, input);
     const override = readThresholds(input.failOn, input.minEqual);
-    const result = await experiment({ graph, engine: context.engine }, options);
-    const missed = missedThresholds(result, { ...thresholds, ...override });
-    const { name, runId, items, openReviews = 0 } = result;
-    return { name, runId, items, isFailing: missed.length > 0, missed, openReviews };
+    const { name } = options;
+    const all = { ...options, ...(input.keep === true && { keep: true }) };
+    const started = await startExperiment({ graph, engine: context.engine }, all);
+    const { runId, items } = started;
+    const result = started.result();
+    if (input.detach === true) {
+      // What goes wrong is told by the call that waits for it, and stands in its run.
+      result.catch(() => undefined);
+      return { name, runId, items, isFailing: false, missed: [], isRunning: true, openReviews: 0 };
+    }
+    const found = await result;
+    const missed = missedThresholds(found, { ...thresholds, ...override });
+    const { openReviews = 0 } = found;
+    return { name, runId, items, isFailing: missed.length > 0, missed, isRunning: false, openReviews };
   },
 };
 
