@@ -199,6 +199,7 @@ export interface StructureNode {
   readonly type: string;
   readonly effect: string;
   readonly subgraph?: Structure;
+  readonly config?: { readonly attributes?: Readonly<Record<string, unknown>> };
 }
 
 export interface StructureEdge {

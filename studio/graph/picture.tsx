@@ -10,7 +10,8 @@ import {
   type Paint,
 } from '../../src/graph/drawing/draw-graph.ts';
 import { foldGraph, type Folded, type Link } from '../../src/graph/drawing/layout.ts';
-import type { Structure, StructureEdge, StructureNode } from '../data/types.ts';
+import type { Structure, StructureNode } from '../data/types.ts';
+import { actsOutside, edgeWords, labelOfNode } from './nodes.ts';
 import { count, countOf, effectWords, toneWords, type Tone } from '../words.ts';
 
 /** How a node stands. */
@@ -75,11 +76,12 @@ function foldOf(
   return foldGraph(ids, unique, drawnMax, { weigh, open });
 }
 
-function labelled(edge: Link & Partial<StructureEdge>): DrawnEdge {
-  const { from, to, label, on } = edge;
-  const title = label !== undefined && label !== to ? label : on === 'failed' ? 'if it fails' : '';
-  return { from, to, text: shorten(title, labelMax), title };
-}
+const labelled = ({ from, to }: Link, title: string): DrawnEdge => ({
+  from,
+  to,
+  text: shorten(title, labelMax),
+  title,
+});
 
 /** How many nodes of a fold stand in each way, what needs to be seen first. */
 function tonesOf(ids: readonly string[], nodes: Standings): readonly (readonly [Tone, number])[] {
@@ -101,10 +103,12 @@ function drawnFold(id: string, ids: readonly string[], nodes: Standings): DrawnN
 function drawnNode(id: string, node: StructureNode | undefined, { tone, visits }: NodeStanding): DrawnNode {
   const { effect = '', subgraph } = node ?? {};
   const inner = subgraph?.nodes.length ?? 0;
+  const name = labelOfNode(node) ?? id;
   const more = [...(visits > 1 ? [`×${count(visits)}`] : []), ...(inner > 0 ? [`⊞ ${count(inner)}`] : [])].join(' ');
   const words = [
     // What is seen comes first, so that it can be spoken.
-    more === '' ? id : `${id} ${more}`,
+    more === '' ? name : `${name} ${more}`,
+    ...(name === id ? [] : [id]),
     toneWords[tone],
     ...(visits > 1 ? [`${visits} visits`] : []),
     effectWords[effect] ?? '',
@@ -113,11 +117,11 @@ function drawnNode(id: string, node: StructureNode | undefined, { tone, visits }
   return {
     id,
     kind: 'node',
-    lines: [shorten(id, more === '' ? nameMax : nameMax - 4)],
+    lines: [shorten(name, more === '' ? nameMax : nameMax - 4)],
     tone,
     more,
     title: words.filter(Boolean).join(', '),
-    acts: effect === 'external' || effect === 'write',
+    acts: node !== undefined && actsOutside(node),
   };
 }
 
@@ -133,7 +137,10 @@ export function Picture({ structure, nodes, taken, selected, linkTo, unfolded }:
     const loops = structure.edges.filter(({ from, to }) => from === to);
     const isCoarse = folded.ids.length > fineMax;
     const links = [...folded.links, ...loops.filter(({ from }) => !folded.folds.has(from))];
-    const edges = links.map((link) => (isCoarse ? { from: link.from, to: link.to } : labelled(link)));
+    const words = edgeWords(structure.edges);
+    const edges = links.map((link) =>
+      isCoarse ? { from: link.from, to: link.to } : labelled(link, words.get(link) ?? ''),
+    );
     const shown = (id: string): DrawnNode =>
       folded.folds.has(id) ? drawnFold(id, [], nodes) : drawnNode(id, types.get(id), idle);
     return { folded, types, edges, isCoarse, placed: placeGraph({ nodes: folded.ids.map(shown), edges }) };

@@ -29,6 +29,7 @@ export function InboxPage(): JSX.Element {
   if (data === undefined)
     return (
       <div class="page narrow">
+        <h1>Inbox</h1>
         {problem === undefined ? <Awaited lines={6} /> : <Trouble problem={problem} onRetry={reload} />}
       </div>
     );

@@ -17,6 +17,7 @@ import { AgentPanel } from './run/agents.tsx';
 import { HistoryPanel, StatePanel } from './run/panels.tsx';
 import { SpansPanel } from './run/spans.tsx';
 import { GraphPanel } from './run/graph-panel.tsx';
+import { isNarrow, Side } from './run/side.tsx';
 import { StoryPanel } from './run/story.tsx';
 import { TimelinePanel } from './run/timeline.tsx';
 import '../style/run.css';
@@ -47,7 +48,10 @@ export function RunPage(): JSX.Element {
     <div class="page run-page">
       {problem !== undefined && problem.status !== 0 && <Trouble problem={problem} onRetry={reload} />}
       {data === undefined ? (
-        problem === undefined && <Awaited lines={8} />
+        <>
+          <h1 class="foreign">{runId}</h1>
+          {problem === undefined && <Awaited lines={8} />}
+        </>
       ) : (
         <Run key={runId} standing={data} followed={followed} reload={reload} />
       )}
@@ -68,6 +72,8 @@ const tabs = {
   state: 'State',
   agents: 'Agents',
   history: 'History',
+  // On a narrow screen; on a wide one it stands beside the others.
+  graph: 'Graph',
 } as const;
 type Tab = keyof typeof tabs;
 
@@ -76,7 +82,9 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
   useMomentKeys(moment);
   const { runId } = standing;
   const wanted = readParam('tab') ?? 'story';
-  const tab = Object.hasOwn(tabs, wanted) ? (wanted as Tab) : 'story';
+  const narrow = isNarrow.value;
+  const tab = Object.hasOwn(tabs, wanted) && (wanted !== 'graph' || narrow) ? (wanted as Tab) : 'story';
+  const isAlone = readParam('graph') === 'alone' && !narrow;
   const hasAgents = useMemo(() => agentNodes(moment).length > 0, [moment.story, moment.structure, moment.checkpoint]);
   const open = moment.isLive ? standing.waits.filter(({ kind }) => kind === 'question' || kind === 'doubt') : [];
   return (
@@ -84,7 +92,7 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
       <Head standing={standing} followed={followed} reload={reload} moment={moment} />
       <Scrubber moment={moment} />
       {moment.problem !== undefined && moment.problem.status !== 0 && <Trouble problem={moment.problem} />}
-      <div class="run-columns">
+      <div class={`run-columns${isAlone ? ' alone' : ''}`}>
         <section class="run-main">
           {open.map((wait) => (
             <AnswerCard key={wait.waitId} wait={wait} onAnswered={reload} />
@@ -93,7 +101,7 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
           {moment.isLive && <LiveCalls calls={followed.calls} />}
           <div class="tabs" role="tablist" aria-label="What to see">
             {(Object.keys(tabs) as Tab[])
-              .filter((name) => name !== 'agents' || hasAgents)
+              .filter((name) => (name !== 'agents' || hasAgents) && (name !== 'graph' || narrow))
               .map((name) => (
                 <a
                   role="tab"
@@ -113,12 +121,13 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
             {tab === 'state' && <StatePanel moment={moment} />}
             {tab === 'agents' && <AgentPanel moment={moment} nodes={agentNodes(moment)} />}
             {tab === 'history' && <HistoryPanel moment={moment} />}
+            {tab === 'graph' && <GraphPanel moment={moment} />}
           </div>
         </section>
-        <aside class="run-side">
-          <GraphPanel moment={moment} />
+        <Side>
+          {!narrow && <GraphPanel moment={moment} />}
           <Forks runId={runId} version={standing.updatedAt} />
-        </aside>
+        </Side>
       </div>
     </>
   );

@@ -1,9 +1,11 @@
 /** What the studio decides without a page: what a form changed, what waits, how a story is told and where its times stand. */
 import { describe, expect, test } from 'vitest';
+import { readDot } from '../../src/dialects/dot/read-dot.ts';
 import { isThinking } from '../../studio/data/chat.ts';
 import { differences } from '../../studio/data/differences.ts';
 import { defaultsOf, isComplete, isLongText, typeOf } from '../../studio/data/form-values.ts';
-import type { RunEvent, Story, Visit, Wait } from '../../studio/data/types.ts';
+import type { RunEvent, Story, Structure, StructureNode, Visit, Wait } from '../../studio/data/types.ts';
+import { actsOutside, edgeWords, labelOfNode } from '../../studio/graph/nodes.ts';
 import { WaitPages, type WaitsPage } from '../../studio/data/wait-pages.ts';
 import { earlierEntries, entriesMax, eventLine, stepWords, toneOf } from '../../studio/pages/run/story-lines.ts';
 import { lanesOf, scaleOf } from '../../studio/pages/run/time-lanes.ts';
@@ -18,6 +20,39 @@ const wait = (waitId: string, fields: Partial<Wait> = {}): Wait => ({
   name: 'ask',
   node: ['ask'],
   ...fields,
+});
+
+test('P6 a drawn pipeline shows what its author called its stages, and at its edges only what says something', () => {
+  const { graph } = readDot(
+    `digraph g {
+      start [shape=Mdiamond]; exit [shape=Msquare]
+      look [shape=parallelogram, label="Look at it", tool_command="true"]
+      ask [shape=hexagon, label="Ship?"]
+      start -> look -> ask
+      ask -> exit [label="[Y] Yes"]
+      ask -> look [condition="outcome=fail"]
+    }`,
+  );
+  const { nodes, edges } = graph.structure as unknown as Structure;
+  expect(nodes.map((node) => labelOfNode(node)).filter((label) => label !== undefined)).toEqual([
+    'Ship?',
+    'Look at it',
+  ]);
+  const words = edgeWords(edges);
+  expect(edges.map((edge) => [edge.from, edge.to, words.get(edge)]).filter(([, , said]) => said !== '')).toEqual([
+    ['ask', 'exit', '[Y] Yes'],
+    ['ask', 'look', 'outcome=fail'],
+  ]);
+  const within = {
+    id: 'in',
+    type: 'graph',
+    effect: 'read',
+    subgraph: { id: 's', edges: [], nodes: [{ id: 'a', type: 'x', effect: 'external' }] },
+  };
+  expect([within, { ...within, subgraph: undefined }].map((node) => actsOutside(node as StructureNode))).toEqual([
+    true,
+    false,
+  ]);
 });
 
 describe('P6 a fork is told what its form changed', () => {

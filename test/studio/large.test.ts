@@ -74,6 +74,11 @@ test(`P6 a run over ${sizes.nodes} nodes is folded to what fits, unfolds, and is
     .first()
     .waitFor();
   expect(await drawn.count()).toBeLessThanOrEqual(300);
+  // Each that was reached has its mark, however many there are.
+  const unmarked = await page.evaluate(
+    '[...document.querySelectorAll(".picture a.box:not(.fold, [data-tone=idle])")].filter((one) => one.querySelector(".mark") === null).length',
+  );
+  expect(unmarked).toBe(0);
   await expectSmall(page, `a run over ${sizes.nodes} nodes`);
   const fold = graph.getByRole('link', { name: /more nodes: .*show them/u }).first();
   const folded = Number(/(\d+) more/u.exec((await fold.textContent()) ?? '')?.[1]);

@@ -249,10 +249,67 @@ test('P6 a killed server is gone on with, an effect in doubt has three answers e
   await page.getByText('cancelled').first().waitFor();
 }, 240_000);
 
-const screens = [390, 1024, 1440, 1920].flatMap((width) => [
-  { width, colorScheme: 'light' as const },
-  { width, colorScheme: 'dark' as const },
-]);
+test('P6 the graph is a pane: zoomed, fitted, dragged, widened, shown alone, one stop of the tab key, and a tab on a narrow screen', async (context) => {
+  if (!isThere) context.skip(absent);
+  const { page, faults } = await studio.visit('/run?id=r1');
+  const graph = page.getByRole('region', { name: 'Graph', exact: true });
+  const size = graph.getByRole('group', { name: 'Size of the picture' });
+  const widthOf = async (): Promise<number> => (await graph.locator('svg.picture').first().boundingBox())?.width ?? 0;
+  const usual = await widthOf();
+  for (let time = 0; time < 3; time += 1) await size.getByRole('button', { name: 'Larger' }).click();
+  await expect.poll(widthOf).toBeGreaterThan(1.9 * usual);
+  // It is dragged, and what was dragged is not clicked.
+  const box = graph.locator('.picture-box');
+  const inBox = (words: string): Promise<unknown> =>
+    page.evaluate(`((box) => ${words})(document.querySelector('.picture-box'))`);
+  const scrolled = (): Promise<unknown> => inBox('box.scrollLeft + box.scrollTop');
+  const place = (await box.boundingBox()) as { readonly x: number; readonly y: number };
+  const before = Number(await scrolled());
+  const address = page.url();
+  await page.mouse.move(place.x + 200, place.y + 120);
+  await page.mouse.down();
+  await page.mouse.move(place.x + 230, place.y + 180, { steps: 4 });
+  await page.mouse.up();
+  expect(Number(await scrolled())).not.toBe(before);
+  expect(page.url()).toBe(address);
+  await size.getByRole('button', { name: 'Fit' }).click();
+  expect(await inBox('box.scrollHeight <= box.clientHeight + 1')).toBe(true);
+  // One stop of the tab key; arrow keys go from node to node.
+  expect(await box.locator('a[tabindex="0"]').count()).toBe(1);
+  const focused = (): Promise<unknown> => page.evaluate('document.activeElement.getAttribute("aria-label")');
+  await box.locator('a[tabindex="0"]').focus();
+  const first = await focused();
+  await page.keyboard.press('ArrowDown');
+  expect(await focused()).not.toBe(first);
+  expect(await box.locator('a[tabindex="0"]').count()).toBe(1);
+  // It is widened by the keys, and stays so.
+  const side = page.getByRole('complementary', { name: 'Graph and forks' });
+  const sideWidth = async (): Promise<number> => (await side.boundingBox())?.width ?? 0;
+  const narrow = await sideWidth();
+  await page.getByRole('separator', { name: 'Width of the graph' }).press('ArrowLeft');
+  await expect.poll(sideWidth).toBe(narrow + 40);
+  await page.reload();
+  await expect.poll(sideWidth).toBe(narrow + 40);
+  await graph.getByRole('link', { name: 'Show it alone' }).click();
+  await page.getByRole('tab', { name: 'Story', exact: true }).waitFor({ state: 'hidden' });
+  expect(await sideWidth()).toBeGreaterThan(1_000);
+  await graph.getByRole('link', { name: 'Show it beside the rest' }).click();
+  await page.getByRole('tab', { name: 'Story', exact: true }).waitFor();
+  expect(await page.getByRole('tab', { name: 'Graph' }).count()).toBe(0);
+  await page.setViewportSize({ width: 1024, height: 900 });
+  await page.getByRole('tab', { name: 'Graph' }).click();
+  await page
+    .getByRole('tabpanel')
+    .getByRole('group', { name: /^Graph of/u })
+    .waitFor();
+  expect(await faultsOf(page)).toEqual([]);
+  expect(faults).toEqual([]);
+  await page.context().close();
+});
+
+const screens = [390, 1024, 1440, 1920].flatMap((width) =>
+  (['light', 'dark', 'forced'] as const).map((theme) => ({ width, theme })),
+);
 
 /** By the names of their screenshots. */
 const pages: Readonly<Record<string, string>> = {
@@ -264,21 +321,31 @@ const pages: Readonly<Record<string, string>> = {
   inbox: '/inbox',
   start: '/start?workflow=refund',
   fork: '/fork?id=r1&at=4',
+  graph: '/run?id=r1&tab=graph&graph=alone',
+  spans: '/run?id=r1&tab=spans',
+  history: '/run?id=r1&tab=history',
+  compare: '/compare?a=r1&b=r3',
+  schedules: '/schedules',
+  workers: '/workers',
+  absent: '/run?id=none',
+  nowhere: '/nowhere',
 };
 
 /** Adds up how far what is seen moves without anybody's doing. */
 const watchShifts =
   'window.moved = 0; new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.moved += entry.value; }).observe({ type: "layout-shift", buffered: true });';
 
-test('P6 nothing moves while a page comes, nothing is wider than its box, and axe finds no serious fault, at four widths, light and dark', async (context) => {
+test('P6 nothing moves while a page comes, nothing is wider than its box, and axe finds no fault, at four widths, light, dark and in colours of the system', async (context) => {
   if (!isThere) context.skip(absent);
   const found: unknown[] = [];
   // Each page is seen on each screen in `npm run prove`; in the gate some pages are, each on some screen.
   const looks = screens.flatMap((screen) => Object.keys(pages).map((name) => ({ ...screen, name })));
-  const taken = Object.groupBy(sample(looks, 3), ({ width, colorScheme }) => `${width} ${colorScheme}`);
+  const taken = Object.groupBy(sample(looks, 3), ({ width, theme }) => `${width} ${theme}`);
   for (const [screen, these = []] of Object.entries(taken)) {
-    const { width = 0, colorScheme = 'light' } = these[0] ?? {};
-    const { page, context: browser } = await studio.visit('/', { width, colorScheme });
+    const { width = 0, theme = 'light' } = these[0] ?? {};
+    const isForced = theme === 'forced';
+    const colorScheme = isForced ? 'light' : theme;
+    const { page, context: browser } = await studio.visit('/', { width, colorScheme, isForced });
     await page.addInitScript(watchShifts);
     for (const { name } of these) {
       await page.goto(studio.url + pages[name]);
@@ -287,7 +354,7 @@ test('P6 nothing moves while a page comes, nothing is wider than its box, and ax
       for (const fault of await faultsOf(page)) found.push([name, screen, fault]);
       const moved = Number(await page.evaluate('window.moved'));
       if (moved > 0.000_1) found.push([name, screen, `moved by ${moved.toFixed(4)}`]);
-      await page.screenshot({ path: join(pictures, `${name}-${width}-${colorScheme}.png`) });
+      await page.screenshot({ path: join(pictures, `${name}-${width}-${theme}.png`) });
     }
     await browser.close();
   }

@@ -30,6 +30,8 @@ export interface Seen {
 export interface OpenOptions {
   readonly width?: number;
   readonly colorScheme?: 'light' | 'dark';
+  /** Whether the system sets the colours, as in a high-contrast mode. */
+  readonly isForced?: boolean;
   readonly token?: string;
 }
 
@@ -98,10 +100,15 @@ export class StudioServer {
   /** A browser of its own, signed in. */
   async visit(
     path: string,
-    { width = 1440, colorScheme = 'light', token: given = token }: OpenOptions = {},
+    { width = 1440, colorScheme = 'light', isForced = false, token: given = token }: OpenOptions = {},
   ): Promise<Seen> {
     const viewport = { width, height: width < 500 ? 844 : 900 };
-    const context = await this.browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
+    const context = await this.browser.newContext({
+      viewport,
+      colorScheme,
+      reducedMotion: 'reduce',
+      forcedColors: isForced ? 'active' : 'none',
+    });
     context.setDefaultTimeout(60_000);
     const seen = await this.tab(context, path);
     await seen.page.getByLabel('Token').fill(given);
@@ -144,19 +151,17 @@ const findWide = `[...document.querySelectorAll('html, body *:not(svg, svg *, .h
   return overflowX === 'visible' || overflowX === 'hidden' ? ['wider by ' + more + ': ' + name] : [];
 })`;
 
-/** Faults of a page that a person would meet: what does not fit its box, and what axe finds serious, such as too little contrast. */
+/** Faults of a page that a person would meet: what does not fit its box, and all that axe finds, such as too little contrast. */
 export async function faultsOf(page: Page): Promise<readonly unknown[]> {
   const found: unknown[] = [...((await page.evaluate(findWide)) as readonly string[])];
   await page.evaluate(axe);
   const result = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
     readonly violations: readonly {
       readonly id: string;
-      readonly impact: string;
       readonly nodes: readonly { readonly html: string }[];
     }[];
   };
-  for (const { id, impact, nodes } of result.violations)
-    if (impact === 'serious' || impact === 'critical') found.push([id, nodes[0]?.html.slice(0, 160)]);
+  for (const { id, nodes } of result.violations) found.push([id, nodes[0]?.html.slice(0, 160)]);
   return found;
 }
 

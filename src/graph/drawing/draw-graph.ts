@@ -182,6 +182,7 @@ class Picture<T> {
     const { lines } = placed;
     const placedEdges = placed.layout.edges;
     return [
+      ...(isCoarse ? [this.#sharedMarks(nodes)] : []),
       ...(isCoarse
         ? this.#together(placedEdges, lines)
         : placedEdges.map((edge, index) => this.#edge(edge, lines[index] ?? ''))),
@@ -268,9 +269,9 @@ class Picture<T> {
     const { id, lines, tone, more = '', acts = false, inner } = node;
     const graph = placed.inner.get(id);
     const first = y + 23.5;
-    const isMarked = tone !== undefined && !(isCoarse && (tone === 'idle' || tone === 'completed'));
+    const isMarked = tone !== undefined && !(isCoarse && tone === 'idle');
     return [
-      ...(acts && !isCoarse
+      ...(acts
         ? [make('path', { d: `M${fixed(x + 7)} ${fixed(y + height)}h${width - 14}`, ...this.#paint('acts', tone) }, [])]
         : []),
       ...(isMarked ? [this.#mark(tone, { x: x + 11, y: y + 12 })] : []),
@@ -303,12 +304,26 @@ class Picture<T> {
   }
 
   #mark(tone: Tone, { x, y }: Spot): T {
-    const { make } = this.#options;
-    const parts = marks[tone].map(({ paint, d, dashes }) =>
-      make('path', { d, 'stroke-dasharray': dashes, ...this.#paint(paint, tone) }, []),
+    const { make, isCoarse = false } = this.#options;
+    const place = { class: 'mark', x: fixed(x), y: fixed(y), width: 14, height: 14 };
+    if (isCoarse) return make('use', { ...place, href: `#mark-${tone}` }, []);
+    return make('svg', { ...place, viewBox: '0 0 16 16' }, this.#markParts(tone));
+  }
+
+  #markParts(tone: Tone): readonly T[] {
+    return marks[tone].map(({ paint, d, dashes }) =>
+      this.#options.make('path', { d, 'stroke-dasharray': dashes, ...this.#paint(paint, tone) }, []),
     );
-    const attributes = { class: 'mark', x: fixed(x), y: fixed(y), width: 14, height: 14, viewBox: '0 0 16 16' };
-    return make('svg', attributes, parts);
+  }
+
+  /** The marks of a large graph are drawn once, and referred to. */
+  #sharedMarks(nodes: readonly DrawnNode[]): T {
+    const { make } = this.#options;
+    const tones = [...new Set(nodes.flatMap(({ tone }) => tone ?? []))];
+    const symbols = tones.map((tone) =>
+      make('symbol', { id: `mark-${tone}`, viewBox: '0 0 16 16' }, this.#markParts(tone)),
+    );
+    return make('defs', { key: 'marks' }, symbols);
   }
 
   #paintEdge(edge: DrawnEdge, isBack: boolean): Attributes {

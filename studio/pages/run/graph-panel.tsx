@@ -1,8 +1,9 @@
 /** The graph at a moment, as a picture and as a list; and what is known of the node that is picked. */
 import type { JSX } from 'preact';
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { may } from '../../data/api.ts';
 import type { NodeView, Structure, StructureNode, Visit } from '../../data/types.ts';
+import { actsOutside, labelOfNode } from '../../graph/nodes.ts';
 import { Picture, type NodeStanding } from '../../graph/picture.tsx';
 import { Awaited } from '../../parts/common.tsx';
 import { Icon, Mark } from '../../parts/icons.tsx';
@@ -10,6 +11,7 @@ import { Inline } from '../../parts/value.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { linkTo, linkWith, readParam } from '../../url.ts';
 import { cost, countOf, duration, effectWords, nodeName, nodeTone, toneWords, type Tone } from '../../words.ts';
+import { PictureBox } from './picture-box.tsx';
 import { useSeqBefore, type Moment } from './moment.ts';
 
 /** The graph within a node, and the path to it. */
@@ -40,66 +42,11 @@ function takenEdges({ story }: Moment): ReadonlySet<string> {
   return new Set(story?.taken?.map(({ path, to }) => `${path.at(-1)}\n${to}`));
 }
 
-/** What one looks for in a graph that is larger than its box, the first that there is. */
-const sought = [
-  '.selected',
-  ...['doubt', 'failed', 'waiting', 'running'].map((tone) => `.box[data-tone=${tone}]:not(.fold)`),
-  '.box',
-];
-
-function showWhatMatters(box: HTMLElement | null): void {
-  const found = sought.map((selector) => box?.querySelector(selector)).find((one) => one instanceof Element);
-  if (!box || !found) return;
-  const [inner, outer] = [found.getBoundingClientRect(), box.getBoundingClientRect()];
-  box.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
-  box.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
-}
-
-/** A graph is one stop of the tab key: the node that is picked, or else the first. */
-function keepOneStop(box: HTMLElement | null): void {
-  const links = [...(box?.querySelectorAll<SVGAElement>('a') ?? [])];
-  const stop = links.find((link) => link.querySelector('.selected') !== null) ?? links[0];
-  for (const link of links) link.setAttribute('tabindex', link === stop ? '0' : '-1');
-}
-
-const directions: Readonly<Record<string, readonly [x: number, y: number]>> = {
-  ArrowLeft: [-1, 0],
-  ArrowRight: [1, 0],
-  ArrowUp: [0, -1],
-  ArrowDown: [0, 1],
-};
-
-/** Arrow keys go to the nearest node in their direction. */
-function moveInPicture(event: KeyboardEvent): void {
-  const direction = directions[event.key];
-  const from = (event.target as Element).closest('a');
-  if (direction === undefined || from === null) return;
-  event.preventDefault();
-  event.stopPropagation();
-  const centre = (element: Element): readonly [number, number] => {
-    const { left, top, width, height } = element.getBoundingClientRect();
-    return [left + width / 2, top + height / 2];
-  };
-  const [x, y] = centre(from);
-  const [dx, dy] = direction;
-  let best: { readonly link: SVGAElement; readonly far: number } | undefined;
-  for (const link of from.closest('.picture-box')?.querySelectorAll<SVGAElement>('svg a') ?? []) {
-    const [toX, toY] = centre(link);
-    const along = (toX - x) * dx + (toY - y) * dy;
-    // What lies aside counts more, so that a column is walked before its neighbour.
-    const far = along + 2 * Math.abs((toX - x) * dy + (toY - y) * dx);
-    if (along > 1 && (best === undefined || far < best.far)) best = { link, far };
-  }
-  if (best === undefined) return;
-  from.setAttribute('tabindex', '-1');
-  best.link.setAttribute('tabindex', '0');
-  best.link.focus();
-}
-
 export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element {
   const [isList, setList] = useState(false);
   const { structure, runId } = moment;
   const picked = readParam('node');
+  const isAlone = readParam('graph') === 'alone';
   const inside = (readParam('in') ?? '').split('/').filter(Boolean);
   const shown = structure === undefined ? undefined : structureAt(structure, inside);
   const nodes = useMemo(() => drawnNodes(moment, inside), [moment.checkpoint, inside.join('/')]);
@@ -110,10 +57,7 @@ export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element
       ? linkWith({ unfold: id.slice(6) })
       : linkWith({ node: picked === prefix + id ? undefined : prefix + id });
   const unfolded = readParam('unfold');
-  const box = useRef<HTMLDivElement>(null);
   const isReady = shown !== undefined && moment.checkpoint !== undefined;
-  useLayoutEffect(() => showWhatMatters(box.current), [isReady, runId, unfolded, prefix, isList]);
-  useLayoutEffect(() => keepOneStop(box.current));
   const showsList = isList || readParam('list') === '1';
   return (
     <section class="card graph-panel" aria-label="Graph">
@@ -124,7 +68,15 @@ export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element
             up
           </a>
         )}
-        <div class="choice push" role="group" aria-label="How to see it">
+        <a
+          class="button bare icon push wide-only"
+          href={linkWith({ graph: isAlone ? undefined : 'alone' })}
+          aria-label={isAlone ? 'Show it beside the rest' : 'Show it alone'}
+          title={isAlone ? 'Beside the rest' : 'Alone'}
+        >
+          <Icon name={isAlone ? 'shrink' : 'grow'} size={14} />
+        </a>
+        <div class="choice" role="group" aria-label="How to see it">
           <button type="button" aria-pressed={!showsList} onClick={() => setList(false)}>
             Picture
           </button>
@@ -140,7 +92,7 @@ export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element
       ) : showsList ? (
         <NodeList structure={shown} nodes={nodes} link={link} />
       ) : (
-        <div class="picture-box" tabIndex={-1} ref={box} onKeyDown={moveInPicture}>
+        <PictureBox seen={`${isReady} ${runId} ${unfolded} ${prefix}`} acts={shown.nodes.some(actsOutside)}>
           <Picture
             structure={shown}
             nodes={nodes}
@@ -149,7 +101,7 @@ export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element
             linkTo={link}
             unfolded={unfolded === undefined ? undefined : `~fold ${unfolded}`}
           />
-        </div>
+        </PictureBox>
       )}
       {picked !== undefined && shown !== undefined && (
         <NodeFacts key={`${runId} ${picked}`} path={picked.split('/')} moment={moment} structure={shown} />
@@ -222,6 +174,12 @@ function NodeFacts({ path, moment, structure }: FactsProps): JSX.Element {
         </a>
       </div>
       <dl class="facts">
+        {labelOfNode(node) !== undefined && (
+          <>
+            <dt>called</dt>
+            <dd class="foreign">{labelOfNode(node)}</dd>
+          </>
+        )}
         {node !== undefined && (
           <>
             <dt>it</dt>

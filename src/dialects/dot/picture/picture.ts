@@ -13,7 +13,7 @@ import {
 } from '../../../graph/drawing/draw-graph.ts';
 import type { Tone } from '../../../graph/drawing/marks.ts';
 import { END, START, type GraphStructure } from '../../../graph/graph.ts';
-import { captionOf, exitChoice, readChoice, type StoredChoice } from '../run/stage/choose-edge.ts';
+import { writtenLabels } from './edge-labels.ts';
 
 /** How a node ended or stands, which decides its colour. */
 export type PictureTone = 'good' | 'bad' | 'warn' | 'running' | 'skipped' | 'untouched';
@@ -85,7 +85,7 @@ function drawingOf(
 ): Drawing {
   const ids = new Set([START, ...structure.nodes.map(({ id }) => String(id)), END]);
   const edges = structure.edges.filter(({ from, to }) => ids.has(String(from)) && ids.has(String(to)));
-  const labels = labelsOf(edges);
+  const labels = writtenLabels(edges);
   const ends = [START, END].filter((id) => edges.some(({ from, to }) => from === id || to === id));
   const endOf = (id: string): DrawnNode => ({ id, kind: 'end', lines: [], tone: undefined, title: '' });
   const nodes = structure.nodes.map((node) => nodeOf(node, marks, path, depth));
@@ -197,36 +197,4 @@ function makeText(tag: string, attributes: Attributes, children: readonly (Marku
     .join('');
   const inner = children.map((child) => (typeof child === 'string' ? escaped(child) : child.markup)).join('');
   return { markup: inner === '' ? `<${tag}${own}/>` : `<${tag}${own}>${inner}</${tag}>` };
-}
-
-// What stands at the edges of a graph that is drawn, as its description tells of them.
-
-interface Written {
-  readonly key: string;
-  readonly from: string;
-  readonly to: string;
-  readonly label?: string;
-  /** Edges that share a choice with an earlier one of their node name that edge. */
-  readonly choice?: { readonly text: string } | { readonly sharedWith: string };
-}
-
-interface Read {
-  readonly text: string;
-  /** Undefined if it is no choice of a stage. */
-  readonly stored: StoredChoice | undefined;
-}
-
-/** The labels that authors wrote, in the order of the edges. Of a pipeline, whose edges have names of their own, also conditions and jumps. */
-function labelsOf(edges: readonly Readonly<Record<string, unknown>>[]): readonly (string | undefined)[] {
-  const choices = new Map<string, Read | undefined>();
-  return (edges as unknown as readonly Written[]).map(({ key, from, to, label, choice }) => {
-    if (choice === undefined) return label === to ? undefined : label;
-    const read =
-      'sharedWith' in choice
-        ? choices.get(`${from}\n${choice.sharedWith}`)
-        : { text: choice.text, stored: readChoice(choice.text) };
-    choices.set(`${from}\n${key}`, read);
-    if (read === undefined || (read.stored === undefined && read.text !== exitChoice)) return undefined;
-    return captionOf(read.stored, label ?? to) || undefined;
-  });
 }
