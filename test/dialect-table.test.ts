@@ -2,11 +2,9 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { agentBlock } from '../src/agents/block/agent-block.ts';
-import { judgeBlock } from '../src/agents/block/judge-block.ts';
+import { builtInBlocks } from '../src/app/workflows/built-in-blocks.ts';
 import { blockFields, workflowFields } from '../src/dialects/yaml/file/format.ts';
 import { attributeRules } from '../src/dialects/dot/model/attributes.ts';
-import { createNodeTypes } from '../src/nodes/index.ts';
 
 const root = join(import.meta.dirname, '..');
 const page = readFileSync(join(root, 'docs/guide/dialects.md'), 'utf8');
@@ -15,8 +13,7 @@ const rows = page
   .filter((line) => line.startsWith('|') && !/^\| (?:feature|---)/u.test(line))
   .map((line) => line.split('|').map((cell) => cell.trim()));
 
-const builtIn = [...createNodeTypes(), judgeBlock];
-const blocks = [...builtIn, agentBlock(builtIn)];
+const blocks = builtInBlocks();
 const sources = [
   'dialects/code',
   'dialects/flow',
@@ -41,7 +38,6 @@ const yamlWords = new Set([
   // Of a dependency, and what a configuration defines.
   'required',
   'defineBlock',
-  'embedTexts',
 ]);
 const dotWords = new Set([
   ...Object.values(attributeRules).flatMap((rules) => [...rules.keys()]),

@@ -111,6 +111,14 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
         () => agents.embedTexts(ctx, { model: 'm', texts: [], ...odd }),
         () => agents.embedTexts(ctx, { model: 'm', texts: [] }, odd),
       ],
+      generateImages: [
+        () => agents.generateImages(ctx, { model: 'm', prompt: 'p', ...odd }),
+        () => agents.generateImages(ctx, { model: 'm', prompt: 'p' }, odd),
+      ],
+      transcribeAudio: [
+        () => agents.transcribeAudio(ctx, { model: 'm', audio: {} as never, ...odd }),
+        () => agents.transcribeAudio(ctx, { model: 'm', audio: {} as never }, odd),
+      ],
       rerankDocuments: [
         () => agents.rerankDocuments(ctx, { model: 'm', query: 'q', documents: [], ...odd }),
         () => agents.rerankDocuments(ctx, { model: 'm', query: 'q', documents: [] }, odd),

@@ -25,6 +25,7 @@ export {
 } from './mcp/mcp-tools.ts';
 export type { ModeName } from './modes/text-modes.ts';
 export { embedTexts, rerankDocuments, type EmbedOptions, type VectorStepOptions } from './model/vector-steps.ts';
+export { generateImages, transcribeAudio, type Transcript } from './model/media-steps.ts';
 export { askPerson } from './people/ask-person.ts';
 export { stageAgent } from './stage/stage-agent.ts';
 export type { StageAgent, StageAgentRequest, StageTool, ToolHooks } from '../graph/contracts/stage-agent.ts';

@@ -165,6 +165,16 @@ export function rerankSpan(source: SpanSource, { model, query, documents }: Rera
   return { end: (response) => endOther(span, response, {}), fail: (thrown) => endFailed(span, thrown) };
 }
 
+/** A call that makes or reads media. The conventions know no operation of these kinds; its name is that of the call. */
+export function mediaSpan<Response extends Pick<EmbedResponse, 'model' | 'usage'>>(
+  source: SpanSource,
+  operation: 'transcribe' | 'generate_images',
+  { model, prompt = '' }: { readonly model: string; readonly prompt?: string },
+): ModelSpan<Response> {
+  const span = beginOther(source, operation, model, () => ({ 'gen_ai.input.messages': valueText(prompt) }));
+  return { end: (response) => endOther(span, response, {}), fail: (thrown) => endFailed(span, thrown) };
+}
+
 function beginOther(
   source: SpanSource,
   operation: string,

@@ -18,6 +18,8 @@ import type {
   ModelUsage,
   RerankCall,
   RerankResponse,
+  ImageResponse,
+  TranscribeResponse,
 } from '../graph/contracts/model-messages.ts';
 import type { FileAccess, SecretReader } from '../graph/contracts/access.ts';
 import { FileRef } from '../graph/file-ref.ts';
@@ -25,7 +27,7 @@ import { readableThrown } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask, type MaskStream } from '../state/secrecy/text-mask.ts';
-import { chatSpan, embedSpan, rerankSpan, type ModelSpan, type SpanSource } from './gen-ai-spans.ts';
+import { chatSpan, embedSpan, mediaSpan, rerankSpan, type ModelSpan, type SpanSource } from './gen-ai-spans.ts';
 import type { EnterProvider, ModelRequest, Models } from '../ports/model.ts';
 import { encodeValue } from '../state/values/encode.ts';
 import { hashParts, hashText } from '../state/values/canonical-text.ts';
@@ -133,6 +135,44 @@ export class MaskedPieces {
   }
 }
 
+/** Makes one call of any kind within its span, and spends what it cost. */
+type MakeCall = <Response extends Pick<ModelResponse, 'usage' | 'cost'>>(
+  options: ModelCallOptions,
+  span: (source: SpanSource) => ModelSpan<Response>,
+  call: (models: Models, options: Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>) => Promise<Response>,
+) => Promise<Response>;
+
+/** Calls that read or make media. */
+function mediaAccess(make: MakeCall, secrets: SecretReader): Pick<ModelAccess, 'transcribe' | 'generateImages'> {
+  return {
+    transcribe: (call, options = {}) =>
+      make(
+        options,
+        (source) => mediaSpan<TranscribeResponse>(source, 'transcribe', call),
+        async (from, attemptOptions) => {
+          if (from.transcribe === undefined) throw unknownModel(`the configured models hear no speech: ${call.model}`);
+          const heard = await from.transcribe({ ...call, ...attemptOptions });
+          if (typeof heard?.text !== 'string') throw noAnswer(call.model, 'it must be a text');
+          return counted({ ...heard, segments: heard.segments ?? [] });
+        },
+      ),
+    generateImages: (call, options = {}) =>
+      make(
+        options,
+        (source) => mediaSpan<ImageResponse>(source, 'generate_images', call),
+        async (from, attemptOptions) => {
+          if (from.generateImages === undefined)
+            throw unknownModel(`the configured models make no images: ${call.model}`);
+          const prompt = withoutSecrets(call.prompt, secrets);
+          const drawn = await from.generateImages({ ...call, prompt, ...attemptOptions });
+          if (!Array.isArray(drawn?.images) || !drawn.images.every(({ data }) => data instanceof Uint8Array))
+            throw noAnswer(call.model, 'it must be a list of images with their bytes');
+          return counted(drawn);
+        },
+      ),
+  };
+}
+
 /**
  * Makes the `models` of a node's context.
  * @param models - if absent, every call fails with MODEL_UNKNOWN
@@ -143,12 +183,11 @@ export function accessModels(
   enter?: EnterProvider,
 ): ModelAccess {
   const stored = new MessageFiles();
-  /** Makes one call of any kind within its span, and spends what it cost. */
-  const make = async <Response extends Pick<ModelResponse, 'usage' | 'cost'>>(
-    { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span: source = attempt }: ModelCallOptions,
-    span: (source: SpanSource) => ModelSpan<Response>,
-    call: (models: Models, options: Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>) => Promise<Response>,
-  ): Promise<Response> => {
+  const make: MakeCall = async (
+    { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span: source = attempt },
+    span,
+    call,
+  ) => {
     if (models === undefined) throw unknownModel('no models are configured');
     const traced = span(source);
     try {
@@ -201,6 +240,7 @@ export function accessModels(
           return validRanking(await from.rerank({ ...call, ...clean, ...attemptOptions }), call);
         },
       ),
+    ...mediaAccess(make, attempt.secrets),
     costOf: (model, usage) => models?.costOf?.(model, usage),
     tokensMaxOf: (model) => models?.tokensMaxOf?.(model),
   };

@@ -1,5 +1,5 @@
 /** Finds and opens the AI SDK package for a provider's name. */
-import type { EmbeddingModel, LanguageModel, RerankingModel } from 'ai';
+import type { EmbeddingModel, ImageModel, LanguageModel, RerankingModel, TranscriptionModel } from 'ai';
 import { CairnError } from '../errors.ts';
 import { importPeer } from '../optional-peers.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
@@ -44,6 +44,8 @@ export interface Provider {
   readonly embeddingModel?: (model: string) => EmbeddingModel;
   readonly textEmbeddingModel?: (model: string) => EmbeddingModel;
   readonly rerankingModel?: (model: string) => RerankingModel;
+  readonly transcriptionModel?: (model: string) => TranscriptionModel;
+  readonly imageModel?: (model: string) => ImageModel;
 }
 type CreateProvider = (settings: Readonly<Record<string, unknown>>) => Provider;
 

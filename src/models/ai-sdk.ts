@@ -12,9 +12,18 @@ import type {
   ProviderData,
   ModelMessage,
   RerankResponse,
+  TranscribeResponse,
+  ImageResponse,
 } from '../graph/contracts/model-messages.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
-import type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
+import type {
+  EmbedRequest,
+  ImageRequest,
+  ModelRequest,
+  Models,
+  RerankRequest,
+  TranscribeRequest,
+} from '../ports/model.ts';
 import { modelFailure } from './ai-sdk-failure.ts';
 import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
 import {
@@ -278,8 +287,8 @@ const priceNames = Object.keys({
 
 type AiSdk = typeof aiSdk;
 
-/** Models that make vectors and rankings, too. */
-export type AllModels = Models & Required<Pick<Models, 'embed' | 'rerank'>>;
+/** Models that make vectors, rankings and images, and hear speech, too. */
+export type AllModels = Models & Required<Pick<Models, 'embed' | 'rerank' | 'transcribe' | 'generateImages'>>;
 
 /**
  * Makes models that are called through the AI SDK. It needs the package `ai` (version 7) and one package for each provider, which are
@@ -320,6 +329,9 @@ export function createAiSdkModels(options: AiSdkOptions = {}): AllModels {
       },
       embed: (request) => make(request, (sdk, provider, model) => embed(sdk, provider, model, request)),
       rerank: (request) => make(request, (sdk, provider, model) => rerank(sdk, provider, model, request)),
+      transcribe: (request) => make(request, (sdk, provider, model) => transcribe(sdk, provider, model, request)),
+      generateImages: (request) =>
+        make(request, (sdk, provider, model) => generateImages(sdk, provider, model, request)),
     },
     limits,
   ) as AllModels;
@@ -330,6 +342,8 @@ export function createAiSdkModels(options: AiSdkOptions = {}): AllModels {
     },
     embed: (request) => limited.embed({ ...request, model: profileOf(request.model).model }),
     rerank: (request) => limited.rerank({ ...request, model: profileOf(request.model).model }),
+    transcribe: (request) => limited.transcribe({ ...request, model: profileOf(request.model).model }),
+    generateImages: (request) => limited.generateImages({ ...request, model: profileOf(request.model).model }),
     costOf: (model, usage) => costOf(prices, profileOf(model).model, usage).cost,
     tokensMaxOf: (model) => profileOf(model).tokensMax,
   };
@@ -384,6 +398,59 @@ async function rerank(sdk: AiSdk, provider: Provider, name: string, request: Rer
     // Providers bill rankings by the call and tell no tokens.
     usage: { inputTokens: 0, outputTokens: 0 },
     ...providerOf(providerMetadata),
+  };
+}
+
+async function transcribe(
+  sdk: AiSdk,
+  provider: Provider,
+  name: string,
+  request: TranscribeRequest,
+): Promise<TranscribeResponse> {
+  const model = provider.transcriptionModel?.(name);
+  if (model === undefined) throw lacking(request.model, 'transcription');
+  const { text, segments, language, durationInSeconds, warnings, providerMetadata } = await sdk.transcribe({
+    model,
+    audio: request.audio,
+    ...providerOptionsOf(request),
+    ...sdkOptions(request),
+  });
+  return {
+    text,
+    segments: segments.map(({ text, startSecond, endSecond }) => ({ text, from: startSecond, to: endSecond })),
+    model: name,
+    // Providers bill speech by its length and tell no tokens.
+    usage: { inputTokens: 0, outputTokens: 0 },
+    ...(language !== undefined && { language }),
+    ...(durationInSeconds !== undefined && { seconds: durationInSeconds }),
+    ...(warnings.length > 0 && { warnings: warnings.map(warningText) }),
+    ...providerOf(providerMetadata),
+  };
+}
+
+async function generateImages(
+  sdk: AiSdk,
+  provider: Provider,
+  name: string,
+  request: ImageRequest,
+): Promise<ImageResponse> {
+  const model = provider.imageModel?.(name);
+  if (model === undefined) throw lacking(request.model, 'image');
+  const { prompt, count, size } = request;
+  const { images, usage, warnings, providerMetadata } = await sdk.generateImage({
+    model,
+    prompt,
+    ...(count !== undefined && { n: count }),
+    ...(size !== undefined && { size: size as `${number}x${number}` }),
+    ...providerOptionsOf(request),
+    ...sdkOptions(request),
+  });
+  return {
+    images: images.map(({ uint8Array, mediaType }) => ({ data: uint8Array, mediaType })),
+    model: name,
+    usage: { inputTokens: usage.inputTokens ?? 0, outputTokens: usage.outputTokens ?? 0 },
+    ...(warnings.length > 0 && { warnings: warnings.map(warningText) }),
+    ...providerOf(providerMetadata as aiSdk.ProviderMetadata),
   };
 }
 

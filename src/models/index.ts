@@ -12,13 +12,24 @@ export {
   type ScriptedOptions,
   type ScriptedTurn,
 } from './scripted.ts';
-export type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
+export type {
+  EmbedRequest,
+  ImageRequest,
+  TranscribeRequest,
+  ModelRequest,
+  Models,
+  RerankRequest,
+} from '../ports/model.ts';
 export { wholeTextOf } from '../graph/contracts/cut-off.ts';
 export {
   modelDeltaOf,
   textOf,
   type AssistantPart,
   type EmbedCall,
+  type ImageCall,
+  type ImageResponse,
+  type TranscribeCall,
+  type TranscribeResponse,
   type EmbedResponse,
   type FilePart,
   type FinishReason,

@@ -82,7 +82,9 @@ const turnNames = Object.keys({
   provider: true,
 } satisfies Record<keyof ScriptedTurn, true>);
 
-export interface ScriptedModels extends Required<Pick<Models, 'generate' | 'embed' | 'rerank'>> {
+export interface ScriptedModels extends Required<
+  Pick<Models, 'generate' | 'embed' | 'rerank' | 'transcribe' | 'generateImages'>
+> {
   /** All requests for answers that were received, in order. */
   readonly requests: readonly ModelRequest[];
   /** All requests for vectors. */
@@ -99,6 +101,10 @@ export interface ScriptedOptions {
   readonly embed?: (text: string, dimensions?: number) => readonly number[];
   /** How well a document answers a query; higher is better. Default: the share of the query's words that the document has. */
   readonly rerank?: (query: string, document: string) => number;
+  /** What is heard. Default: the bytes as UTF-8 text. */
+  readonly transcribe?: (audio: Uint8Array) => string;
+  /** The bytes of an image in PNG. Default: the first bytes of a PNG, and the prompt. */
+  readonly image?: (prompt: string) => Uint8Array;
 }
 
 /**
@@ -107,8 +113,8 @@ export interface ScriptedOptions {
  * @throws NodeFailure MODEL_REFUSED at a call for which the script has no answer
  */
 export function createScriptedModels(script: Script, options: ScriptedOptions = {}): ScriptedModels {
-  refuseUnknownKeys('createScriptedModels', options, ['embed', 'rerank']);
-  const { embed = vectorOfWords, rerank = shareOfWords } = options;
+  refuseUnknownKeys('createScriptedModels', options, ['embed', 'rerank', 'transcribe', 'image']);
+  const { embed = vectorOfWords, rerank = shareOfWords, transcribe = textOfBytes, image = pngOf } = options;
   if (typeof script !== 'function') for (const answer of script) checkTurn(answer);
   const requests: ModelRequest[] = [];
   const embedded: EmbedRequest[] = [];
@@ -138,6 +144,15 @@ export function createScriptedModels(script: Script, options: ScriptedOptions = 
       const scored = documents.map((document, index) => ({ index, score: rerank(query, document) }));
       const ranking = scored.toSorted((one, other) => other.score - one.score).slice(0, top);
       return Promise.resolve({ ranking, model, usage: usageOf([query, ...documents]) });
+    },
+    async transcribe({ model, audio, signal }) {
+      signal.throwIfAborted();
+      return Promise.resolve({ text: transcribe(audio), segments: [], model, usage: usageOf([]) });
+    },
+    async generateImages({ model, prompt, count = 1, signal }) {
+      signal.throwIfAborted();
+      const images = Array.from({ length: count }, () => ({ data: image(prompt), mediaType: 'image/png' }));
+      return Promise.resolve({ images, model, usage: usageOf([prompt]) });
     },
     async generate(request) {
       request.signal.throwIfAborted();
@@ -194,6 +209,10 @@ const usageOf = (texts: readonly string[]): ModelUsage => ({
   inputTokens: Math.ceil(texts.join('').length / 4),
   outputTokens: 0,
 });
+
+const textOfBytes = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+const pngOf = (prompt: string): Uint8Array =>
+  new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, ...new TextEncoder().encode(prompt)]);
 
 const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 

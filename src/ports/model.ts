@@ -5,12 +5,16 @@
 import type {
   EmbedCall,
   EmbedResponse,
+  ImageCall,
+  ImageResponse,
   ModelCall,
   ModelDelta,
   ModelResponse,
   ModelUsage,
   RerankCall,
   RerankResponse,
+  TranscribeCall,
+  TranscribeResponse,
 } from '../graph/contracts/model-messages.ts';
 
 /** A call together with its key, signal and listener. */
@@ -41,6 +45,8 @@ export type EnterProvider = (
 
 export type EmbedRequest = EmbedCall & Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>;
 export type RerankRequest = RerankCall & Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>;
+export type TranscribeRequest = TranscribeCall & Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>;
+export type ImageRequest = ImageCall & Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>;
 
 /** Answers model calls. */
 export interface Models {
@@ -54,6 +60,10 @@ export interface Models {
   embed?(request: EmbedRequest): Promise<EmbedResponse>;
   /** Orders documents, the best first. If absent, such a call fails with MODEL_UNKNOWN. @throws as `generate` */
   rerank?(request: RerankRequest): Promise<RerankResponse>;
+  /** Turns speech into text. If absent, such a call fails with MODEL_UNKNOWN. @throws as `generate` */
+  transcribe?(request: TranscribeRequest): Promise<TranscribeResponse>;
+  /** Makes images. If absent, such a call fails with MODEL_UNKNOWN. @throws as `generate` */
+  generateImages?(request: ImageRequest): Promise<ImageResponse>;
   /** The price of a call with this usage; undefined if the model's prices are not known. */
   costOf?(model: string, usage: ModelUsage): number | undefined;
   /** The most tokens of an answer where a call names no bound; undefined: the provider decides. */

@@ -26,7 +26,10 @@ vi.setConfig({ testTimeout: 1_800_000 });
 // Workflows as texts, in which each calls the next: `sent` calls `w1`, and the last one acts.
 
 const callers = ['Workflow', 'ExecuteWorkflow', 'for_each', 'computed', 'agent'] as const;
-const acts = ['command', 'file', 'server', 'tool of a server', 'pipeline', 'pipeline of a pipeline'] as const;
+const acts = [
+  'command', 'file', 'server', 'tool of a server', 'pipeline', 'pipeline of a pipeline',
+  'vectors', 'passages', 'image', 'speech', 'sandbox', 'mission', 'command of a mission',
+] as const; // prettier-ignore
 type Caller = (typeof callers)[number];
 type Act = (typeof acts)[number];
 
@@ -42,6 +45,10 @@ const workflow = (name: string, block: string): string =>
   `  - { id: act, depends_on: [{ block: ask, required: false }], ${block} }\n`;
 const pipeline = (name: string, stage: string): string =>
   `digraph ${name} {\n start [shape=Mdiamond]\n exit [shape=Msquare]\n act [${stage}]\n start -> act -> exit\n}\n`;
+
+/** A mission of one agent. */
+const missionOf = (task: string, agent: string): string =>
+  `type: Mission, inputs: { goal: Go., autonomy: full, agents: { a: { model: m, ${agent} } }, plan: { tasks: [{ id: t, agent: a, task: "${task}", needs: [] }] } }`;
 
 interface Tree {
   readonly calls: readonly Caller[];
@@ -67,6 +74,26 @@ function filesOf({ calls, act }: Tree, ran: string, cwd: string): Files {
         `type: Agent, inputs: { model: m, prompt: Go., ask_person: false, servers: [{ server: s, command: sh, args: ["-c", "touch ${ran} && exec ${[process.execPath, ...argsOf(`${ran}.tools`)].join(' ')}"], allow: true }] }`,
       ),
     },
+    vectors: { [`${last}.yaml`]: workflow(last, `type: Embed, inputs: { model: m, texts: "${ran}" }`) },
+    passages: {
+      [`${last}.yaml`]: workflow(
+        last,
+        `type: Retrieve, inputs: { model: m, query: "${ran}", passages: [{ text: x, vector: [1] }] }`,
+      ),
+    },
+    image: { [`${last}.yaml`]: workflow(last, `type: ImageGen, inputs: { model: m, prompt: "${ran}" }`) },
+    // What was heard, or printed, is what the image shows.
+    speech: {
+      [`${last}.yaml`]: `${workflow(last, `type: Transcribe, inputs: { model: m, file: "${dirname(ran)}/speech" }`)}  - { id: then, type: ImageGen, depends_on: [act], inputs: { model: m, prompt: "\${act.text}" } }\n`,
+    },
+    sandbox: {
+      [`${last}.yaml`]: `${workflow(last, `type: Sandbox, inputs: { commands: [[echo, "${ran}"]] }`)}  - { id: then, type: ImageGen, depends_on: [act], inputs: { model: m, prompt: "\${act.stdout}" } }\n`,
+    },
+    mission: { [`${last}.yaml`]: workflow(last, missionOf(ran, 'ask_person: false')) },
+    'command of a mission': {
+      [`${last}.yaml`]: workflow(last, missionOf('Go.', `ask_person: false, workflows: [act], allow: [act]`)),
+      'act.yaml': workflow('act', `type: Shell, inputs: { command: "touch ${ran}" }`),
+    },
     pipeline: { [`${last}.dot`]: pipeline(last, command) },
     'pipeline of a pipeline': {
       [`${last}.dot`]: pipeline(last, `shape=house, stack.child_dotfile="${cwd}/child.dot"`),
@@ -82,7 +109,19 @@ function filesOf({ calls, act }: Tree, ran: string, cwd: string): Files {
 
 /** What a tree must be granted, as it is typed. */
 function grantsOf({ calls, act }: Tree, ran: string): readonly string[] {
-  const own = act === 'file' ? [`fs=${dirname(ran)}`] : act.includes('server') ? ['shell', 'model'] : ['shell'];
+  const ofAct: Partial<Record<Act, readonly string[]>> = {
+    file: [`fs=${dirname(ran)}`],
+    server: ['shell', 'model'],
+    'tool of a server': ['shell', 'model'],
+    vectors: ['model'],
+    passages: ['model'],
+    image: ['model'],
+    speech: ['model', `fs=${dirname(ran)}`],
+    sandbox: ['sandbox', 'model'],
+    mission: ['model'],
+    'command of a mission': ['shell', 'model'],
+  };
+  const own = ofAct[act] ?? ['shell'];
   return [...new Set([...own, ...(calls.includes('agent') ? ['model'] : [])])];
 }
 
@@ -90,8 +129,10 @@ function grantsOf({ calls, act }: Tree, ran: string): readonly string[] {
 const ended = ({ calls, act }: Tree): string => (act === 'server' && !calls.includes('agent') ? 'failed' : 'completed');
 
 /** What the server of a tree offers; its log has each call. */
-const offer = (ran: string): void =>
+const offer = (ran: string): void => {
+  writeFileSync(join(dirname(ran), 'speech'), ran);
   writeFileSync(`${ran}.tools`, JSON.stringify([{ name: 'act', description: 'Acts.' }]));
+};
 const called = (ran: string): boolean => existsSync(logOf(`${ran}.tools`));
 
 function randomTree(random: ReturnType<typeof createSeededRandom>): Tree {

@@ -37,10 +37,25 @@ export async function open(options: Partial<AppOptions> = {}): Promise<App> {
 
 export type Files = Readonly<Record<string, string>>;
 
-/** A configuration whose model calls its first tool, once. */
-export const config = `import { createScriptedModels } from ${JSON.stringify(new URL('../../src/models/scripted.ts', import.meta.url).href)};
-export default { models: createScriptedModels(({ tools = [], messages }) =>
-  messages.at(-1).role === 'tool' ? 'Done.' : { calls: [{ tool: tools[0].name, input: tools[0].name === 's__act' ? { text: 'x' } : {} }] }) };
+/**
+ * A configuration whose model calls its first tool, once. One that is asked without tools, for vectors or for an image acts: it writes the file that is named.
+ */
+export const config = `import { writeFileSync } from 'node:fs';
+import { createScriptedModels } from ${JSON.stringify(new URL('../../src/models/scripted.ts', import.meta.url).href)};
+const act = (text) => {
+  const [path] = /\\/\\S+\\/ran\\b/.exec(text) ?? [];
+  if (path !== undefined) writeFileSync(path, '');
+};
+const options = {
+  embed: (text) => (act(text), [1]),
+  rerank: (query, document) => (act(query), 1),
+  image: (text) => (act(text), new Uint8Array([1])),
+};
+export default { models: createScriptedModels(({ tools = [], messages }) => {
+  if (tools.length === 0) act(JSON.stringify(messages));
+  if (tools.length === 0 || messages.at(-1).role === 'tool') return 'Done.';
+  return { calls: [{ tool: tools[0].name, input: tools[0].name === 's__act' ? { text: 'x' } : {} }] };
+}, options) };
 `;
 
 /** A place of somebody who was sent a run, which is there as `run`. */

@@ -31,7 +31,7 @@ const counted = { tokens: 0, seconds: 0 };
 
 /** Runs the block. @returns its output fields */
 export async function runAgent(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): Promise<unknown> {
-  const config = configOf(blocks, ctx);
+  const config = { ...agentConfig(blocks, ctx), prompt: requireText(ctx.inputs, 'prompt'), budget: counted };
   const root = readText(ctx.inputs, 'files');
   const mayWrite = !isReadOnly.read(ctx.inputs) || usesShell.read(ctx.inputs);
   if (root !== undefined && mayWrite) await makeFolder(resolveLocalPath(root), ctx.isGranted);
@@ -41,14 +41,17 @@ export async function runAgent(blocks: ReadonlyMap<string, NodeType>, ctx: Typed
   return { response: config.output === undefined ? { content: answer } : answer, success: true };
 }
 
-function configOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): AgentConfig {
+/**
+ * The agent that inputs of the block describe, but for its prompt.
+ * @param ctx - of the block that has it, with these inputs
+ */
+export function agentConfig(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): AgentConfig {
   const { inputs } = ctx;
   const instructions = readText(inputs, 'instructions');
   const output = schemaOf(inputs, 'output_schema');
   const root = readText(inputs, 'files');
   return {
     model: [readText(inputs, 'model') ?? 'default', ...listOf(inputs['fallbacks'])],
-    prompt: requireText(inputs, 'prompt'),
     tools: toolsOf(blocks, ctx),
     servers: serversOf(inputs),
     allow: listOf(inputs['allow']),
@@ -57,7 +60,6 @@ function configOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext):
     onChange: onChange.read(inputs),
     history: historyOf(inputs),
     settings: settingsOf(inputs),
-    budget: counted,
     ...(ctx.limit !== undefined && { calls: { limit: ctx.limit } }),
     ...(root !== undefined && {
       files: grantedFiles(

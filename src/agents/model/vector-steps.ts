@@ -70,16 +70,16 @@ export async function rerankDocuments(
   });
 }
 
-interface Bought<Value> {
+export interface Bought<Value> {
   readonly usage: ModelUsage;
   readonly value: Value;
 }
 
-/** Makes the call in a step that is named by its content, and reserves in budgets what it may spend. */
-function buy<Value>(
+/** Makes the call in a step that is named by its content, and reserves in budgets what it may spend. @param call - what identifies it */
+export function buy<Value>(
   ctx: NodeContext,
-  kind: 'embed' | 'rerank',
-  call: EmbedCall | RerankCall,
+  kind: string,
+  call: { readonly model: string },
   texts: readonly string[],
   { retry = defaultRetry, timeoutMs }: VectorStepOptions,
   make: (step: StepContext) => Promise<Bought<Value>>,

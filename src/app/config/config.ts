@@ -293,6 +293,8 @@ export function openModels(
     generate: async (request) => (await (opened ??= open())).generate(request),
     embed: async (request) => (await (opened ??= open())).embed(request),
     rerank: async (request) => (await (opened ??= open())).rerank(request),
+    transcribe: async (request) => (await (opened ??= open())).transcribe(request),
+    generateImages: async (request) => (await (opened ??= open())).generateImages(request),
     costOf: (model, usage) => costOf(prices, withProvider(profiles[model]?.model ?? model), usage).cost,
     tokensMaxOf: (model) => (Object.hasOwn(profiles, model) ? profiles[model]?.tokensMax : undefined),
   };

@@ -58,20 +58,14 @@ export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow
 
 /** Loads the dialects. @throws CONFIG_INVALID a permission cannot be parsed */
 export async function loadFileDialects(config: FoundConfig, allow: readonly string[]): Promise<FileDialects> {
-  const [dialect, pipelines, { createNodeTypes }, { agentBlock }, { judgeBlock }, { stageAgent }] = await Promise.all([
+  const [dialect, pipelines, { builtInBlocks }, { stageAgent }] = await Promise.all([
     import('../../dialects/yaml/index.ts'),
     import('../../dialects/dot/read-dot.ts'),
-    import('../../nodes/blocks/index.ts'),
-    import('../../agents/block/agent-block.ts'),
-    import('../../agents/block/judge-block.ts'),
+    import('./built-in-blocks.ts'),
     import('../../agents/stage/stage-agent.ts'),
   ]);
-  const { checkpoint, redact, nodeTypes: own = [] } = config;
-  const ownNames = new Set(own.map(({ name }) => name));
-  // A user's own block replaces the built-in one of the same name.
-  const builtIn = [...createNodeTypes(), judgeBlock];
-  const working = [...builtIn.filter(({ name }) => !ownNames.has(name)), ...own];
-  const nodeTypes = ownNames.has('Agent') ? working : [...working, agentBlock(working)];
+  const { checkpoint, redact, nodeTypes: own } = config;
+  const nodeTypes = builtInBlocks(own);
   const dot = pipelinesWith(pipelines, stageAgent());
   const { permissions, inline } = parsePermissions(allow);
   return {

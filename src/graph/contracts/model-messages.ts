@@ -215,6 +215,48 @@ export interface RerankResponse {
   readonly provider?: ProviderData;
 }
 
+/** Speech that is to become text. */
+export interface TranscribeCall {
+  readonly model: string;
+  readonly audio: Uint8Array;
+  readonly provider?: ProviderData;
+}
+
+export interface TranscribeResponse {
+  readonly text: string;
+  /** Pieces of it, with the seconds at which each begins and ends, as far as the provider tells. */
+  readonly segments: readonly { readonly text: string; readonly from: number; readonly to: number }[];
+  /** As a code, such as `en`. */
+  readonly language?: string;
+  /** How long the audio is. */
+  readonly seconds?: number;
+  readonly model: string;
+  readonly usage: ModelUsage;
+  readonly cost?: number;
+  readonly warnings?: readonly string[];
+  readonly provider?: ProviderData;
+}
+
+/** Images that are to be made by a description, as plain data. */
+export interface ImageCall {
+  readonly model: string;
+  readonly prompt: string;
+  /** How many. Default 1. */
+  readonly count?: number;
+  /** Such as `1024x1024`. Default: the model's own. */
+  readonly size?: string;
+  readonly provider?: ProviderData;
+}
+
+export interface ImageResponse {
+  readonly images: readonly { readonly data: Uint8Array; readonly mediaType: string }[];
+  readonly model: string;
+  readonly usage: ModelUsage;
+  readonly cost?: number;
+  readonly warnings?: readonly string[];
+  readonly provider?: ProviderData;
+}
+
 /** How one call of a model is made. */
 export interface ModelCallOptions {
   /** Default: the activation's key. If one activation makes several calls, pass a step's key for each. */
@@ -244,6 +286,10 @@ export interface ModelAccess {
   embed(call: EmbedCall, options?: ModelCallOptions): Promise<EmbedResponse>;
   /** Orders documents by a query. @throws as `generate` */
   rerank(call: RerankCall, options?: ModelCallOptions): Promise<RerankResponse>;
+  /** Turns speech into text. @throws as `generate` */
+  transcribe(call: TranscribeCall, options?: ModelCallOptions): Promise<TranscribeResponse>;
+  /** Makes images. @throws as `generate` */
+  generateImages(call: ImageCall, options?: ModelCallOptions): Promise<ImageResponse>;
   /** The price of a call with this usage; undefined if the model's prices are not known. */
   costOf?(model: string, usage: ModelUsage): number | undefined;
   /** The most tokens of an answer where a call names no bound; undefined: the provider decides. */

@@ -65,7 +65,7 @@ export interface FileOutput {
 /** A resource that a node type uses, and that the operator of the process may withhold. */
 export type Need =
   | { readonly kind: 'shell' }
-  /** A network host. Undefined: not known before the run. `isNamed`: only a grant that names it will do, since it may be a private one. */
+  /** A network host; `*`: any. Undefined: not known before the run. `isNamed`: only a grant that names it will do, since it may be a private one. */
   | { readonly kind: 'net'; readonly host: string | undefined; readonly isNamed?: boolean }
   | { readonly kind: 'fs'; readonly path: string | undefined }
   | { readonly kind: 'env'; readonly name: string }
@@ -73,6 +73,8 @@ export type Need =
   | { readonly kind: 'model'; readonly name: string | undefined }
   /** An in-memory database. It uses time and memory of the machine, and nothing else. */
   | { readonly kind: 'sqlite' }
+  /** A sandbox that reaches nothing but its folder. It uses time and memory of the machine, within bounds, and nothing else. */
+  | { readonly kind: 'sandbox' }
   /** A workflow of the operator, by its name. Undefined: not known before the run. */
   | { readonly kind: 'workflow'; readonly name: string | undefined }
   /** A module of the operator, by its path as it is recorded. */

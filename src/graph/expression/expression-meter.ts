@@ -2,6 +2,7 @@
  * Makes every node of a checked expression pay for its work before doing it (T13). The expression library evaluates a tree by calling
  * `evaluate` of each node and, for operators and functions, the `handle` that the type check bound. Both are wrapped here.
  */
+import { FileRef } from '../file-ref.ts';
 import { isPlainObject } from '../canonical.ts';
 import { currentBudget, type Budget } from './expression-budget.ts';
 import type { Tree } from './expression-references.ts';
@@ -26,7 +27,7 @@ export class FieldReader extends Map<unknown, unknown> {
   }
 }
 
-const dataClasses = [Date, Uint8Array, Map, Set, URL, Error] as const;
+const dataClasses = [Date, Uint8Array, Map, Set, URL, Error, FileRef] as const;
 
 /**
  * The result of an expression as plain data: bigints become numbers where that is safe, and readers become what they stand for. Parts that

@@ -1,6 +1,7 @@
 /**
  * Conditions and other expressions written as text, in the Common Expression Language (CEL) (G6). No other file imports the CEL library.
  */
+import { FileRef } from '../file-ref.ts';
 import { Environment } from './cel.ts';
 import { CairnError } from '../../errors.ts';
 import { requireBoolean } from '../condition.ts';
@@ -339,6 +340,7 @@ export const presenceFunction = 'has_';
 const openTexts = onFirstUse(() => {
   const texts = openLanguage().clone({ unlistedVariablesAreDyn: true, enableOptionalTypes: false });
   texts.registerType('Fields', FieldReader).registerType('Url', URL).registerType('Failure', Error);
+  texts.registerType('File', FileRef);
   const metadata = { async: false };
   for (const [signature, handler] of Object.entries(textFunctions)) {
     texts.registerFunction(signature, handler, metadata);

@@ -16,6 +16,8 @@ export interface Permissions {
   readonly model?: true | readonly string[];
   /** In-memory databases. */
   readonly sqlite?: boolean;
+  /** Sandboxes, which reach nothing but their folders. With a network, all hosts must be granted too. */
+  readonly sandbox?: boolean;
   /** Names of the operator's own workflows, which then do all that they say, or `true` for any. */
   readonly workflow?: true | readonly string[];
   /** Paths of the operator's own modules, as runs record them, or `true` for any. */
@@ -30,11 +32,12 @@ export const everythingAllowed: Permissions = Object.freeze({
   env: true,
   model: true,
   sqlite: true,
+  sandbox: true,
   workflow: true,
   module: true,
 });
 
-// Parses permissions from a text: `shell,net=host,fs=/path,env=NAME,model=NAME,sqlite,workflow=NAME,module=PATH,inline`.
+// Parses permissions from a text: `shell,net=host,fs=/path,env=NAME,model=NAME,sqlite,sandbox,workflow=NAME,module=PATH,inline`.
 
 /** The permissions that an option grants. */
 export interface Grants {
@@ -43,12 +46,12 @@ export interface Grants {
   readonly inline: boolean;
 }
 
-const kinds = ['shell', 'net', 'fs', 'env', 'model', 'sqlite', 'workflow', 'module', 'inline'] as const;
+const kinds = ['shell', 'net', 'fs', 'env', 'model', 'sqlite', 'sandbox', 'workflow', 'module', 'inline'] as const;
 /** Grants that take no value. */
-const plain: readonly string[] = ['shell', 'sqlite', 'inline'];
+const plain: readonly string[] = ['shell', 'sqlite', 'sandbox', 'inline'];
 
 /**
- * Parses grants, separated by commas: `shell`, `sqlite`, `inline`, `net`, `net=HOST`, `fs`, `fs=/FOLDER`, `env`, `env=NAME`, `model`,
+ * Parses grants, separated by commas: `shell`, `sqlite`, `sandbox`, `inline`, `net`, `net=HOST`, `fs`, `fs=/FOLDER`, `env`, `env=NAME`, `model`,
  * `model=NAME`, `workflow`, `workflow=NAME`, `module` or `module=PATH`. Without a value, everything of its kind is granted. Several texts are combined.
  * @throws CONFIG_INVALID names the grant that cannot be parsed
  */
@@ -82,6 +85,7 @@ export function parsePermissions(texts: readonly string[]): Grants {
       ...(whole.has('shell') && { shell: true }),
       ...Object.fromEntries(named),
       ...(whole.has('sqlite') && { sqlite: true }),
+      ...(whole.has('sandbox') && { sandbox: true }),
     },
     inline: whole.has('inline'),
   };
@@ -122,6 +126,8 @@ export function refusalOf(need: Need, permissions: Permissions): string | undefi
       return modelRefusal(need.name, permissions.model);
     case 'sqlite':
       return permissions.sqlite === true ? undefined : 'it makes a database in memory (--allow sqlite)';
+    case 'sandbox':
+      return permissions.sandbox === true ? undefined : 'it runs commands in a sandbox (--allow sandbox)';
     case 'workflow':
       return ownRefusal(need, permissions.workflow);
     case 'module':
@@ -133,6 +139,7 @@ export function refusalOf(need: Need, permissions: Permissions): string | undefi
 
 function netRefusal(host: string | undefined, granted: Permissions['net']): string | undefined {
   if (granted === true) return undefined;
+  if (host === '*') return 'it reaches any server (--allow net)';
   if (host === undefined) {
     return (granted ?? []).length > 0 ? undefined : 'it calls servers (--allow net, or net=HOST)';
   }

@@ -1,7 +1,13 @@
 /** Rate limits of providers, one for each provider in a process, shared by all callers (L9). */
 import type { Clock } from '../../ports/clock.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import type { EmbedResponse, ModelResponse, RerankResponse } from '../../graph/contracts/model-messages.ts';
+import type {
+  EmbedResponse,
+  ImageResponse,
+  ModelResponse,
+  RerankResponse,
+  TranscribeResponse,
+} from '../../graph/contracts/model-messages.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
@@ -176,6 +182,35 @@ function limitOf(provider: string, limits: ModelLimits | undefined, clock: Limit
   return limit;
 }
 
+/** Makes one call when its provider's limits let it in. */
+type LetIn = <Response extends Pick<ModelResponse, 'usage'>>(
+  request: Pick<ModelRequest, 'model' | 'signal' | 'enter'>,
+  tokens: () => number,
+  call: () => Promise<Response>,
+) => Promise<Response>;
+
+/** Calls that read or make media, as far as the models have them. */
+function mediaOf(models: Models, letIn: LetIn): Pick<Models, 'transcribe' | 'generateImages'> {
+  return {
+    ...(models.transcribe !== undefined && {
+      transcribe: (request) =>
+        letIn(
+          request,
+          () => 0,
+          () => models.transcribe?.(request) as Promise<TranscribeResponse>,
+        ),
+    }),
+    ...(models.generateImages !== undefined && {
+      generateImages: (request) =>
+        letIn(
+          request,
+          () => tokensOfText(request.prompt),
+          () => models.generateImages?.(request) as Promise<ImageResponse>,
+        ),
+    }),
+  };
+}
+
 /**
  * Makes models that keep within the limits of their providers. All calls of this process to a provider share its limits, whichever object
  * they are made through; the limits set last apply. If a provider says when to retry, no call is made to it before then.
@@ -191,12 +226,11 @@ export function limitModels(
   for (const [provider, limit] of Object.entries(limits))
     refuseUnknownKeys(`the limit of ${provider}`, limit, limitNames);
   for (const [provider, limit] of Object.entries(limits)) limitOf(provider, limit, clock);
-  /** Makes one call when its provider's limits let it in. */
-  const letIn = async <Response extends Pick<ModelResponse, 'usage'>>(
+  const letIn: LetIn = async <Response extends Pick<ModelResponse, 'usage'>>(
     { model, signal, enter }: Pick<ModelRequest, 'model' | 'signal' | 'enter'>,
     tokens: () => number,
     call: () => Promise<Response>,
-  ): Promise<Response> => {
+  ) => {
     const provider = model.split(':', 1)[0] as string;
     const limit = limitOf(provider, undefined, clock);
     // A place that all workers share goes before those of this process.
@@ -237,6 +271,7 @@ export function limitModels(
           () => models.rerank?.(request) as Promise<RerankResponse>,
         ),
     }),
+    ...mediaOf(models, letIn),
   };
 }
 

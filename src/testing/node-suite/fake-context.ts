@@ -231,5 +231,7 @@ function laterModels(open: () => ModelAccess): ModelAccess {
     generate: (...call) => open().generate(...call),
     embed: (...call) => open().embed(...call),
     rerank: (...call) => open().rerank(...call),
+    transcribe: (...call) => open().transcribe(...call),
+    generateImages: (...call) => open().generateImages(...call),
   };
 }

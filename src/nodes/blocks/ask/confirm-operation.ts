@@ -210,6 +210,8 @@ function contextOf(
     generate: (call, options) => ctx.models.generate(call, { idempotencyKey, signal, ...options }),
     embed: (call, options) => ctx.models.embed(call, { idempotencyKey, signal, ...options }),
     rerank: (call, options) => ctx.models.rerank(call, { idempotencyKey, signal, ...options }),
+    transcribe: (call, options) => ctx.models.transcribe(call, { idempotencyKey, signal, ...options }),
+    generateImages: (call, options) => ctx.models.generateImages(call, { idempotencyKey, signal, ...options }),
   };
   const own = { models, emit, idempotencyKey, attempt, signal };
   return { runId, nodeId, nodePath, visit, state, secrets, blobs, files, inputs, ...own };
