@@ -21,6 +21,8 @@ test('X7.1 the other model is asked, and what it costs and may answer is known o
       generate: ({ model }) => (asked.push(model), Promise.reject(new Error('no'))),
       embed: () => Promise.reject(new Error('no')),
       rerank: () => Promise.reject(new Error('no')),
+      transcribe: () => Promise.reject(new Error('no')),
+      generateImages: () => Promise.reject(new Error('no')),
       costOf: (model) => model.length,
       tokensMaxOf: (model) => model.length,
     },
