@@ -2,7 +2,7 @@
  * A process that has lost a run tells whoever has it now what it knows of the effects that it announced: how they ended, or that they
  * have not begun. It needs no claim for that: what it tells is a message (O2.8).
  */
-import { isStoreAway } from '../../errors.ts';
+import { CairnError, isStoreAway } from '../../errors.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import type { MessageRow } from '../../ports/store.ts';
 import { decodeJson } from '../../state/values/revive.ts';
@@ -77,6 +77,10 @@ function outcomeOf(core: RunCore, { activation, stepKey }: Effort, returned: unk
   return { output: admitStep(core, activation, stepKey, returned).value };
 }
 
+/** Whether the store may take what is told later: rights come back, and a standby becomes the server that is written. */
+const mayReturn = (error: unknown): boolean =>
+  isStoreAway(error) || CairnError.is(error, 'STORE_DENIED', 'STORE_READ_ONLY', 'STORE_FULL');
+
 async function tell(core: RunCore, effort: Effort, { intent }: Announced, told: Told): Promise<void> {
   const { store, clock, tenant, bounds } = core.env;
   const { activation, stepKey: step } = effort;
@@ -92,7 +96,7 @@ async function tell(core: RunCore, effort: Effort, { intent }: Announced, told: 
       await postSealed(store, { tenant, runId: core.runId, kind: 'effect', name, body, at: clock.now() });
       return;
     } catch (error) {
-      if (!isStoreAway(error) || clock.now() >= until) return;
+      if (!mayReturn(error) || clock.now() >= until) return;
     }
     await new Promise<void>((resolve) => clock.setTimer(bounds.messagePollMs, resolve));
   }
