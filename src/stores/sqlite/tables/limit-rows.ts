@@ -63,7 +63,13 @@ export class LimitReads {
       'select max(rank) as last from line indexed by line_by_group where tenant = ? and line = ? and part = ?',
     );
     this.#lines = prepare(
-      `select ${asBytes('line')} from (select distinct line from line where tenant = ? and line > ? and line >= ? and substr(line, 1, length(?)) = ? order by line limit ?)`,
+      // From each line to the next, past all that wait in it.
+      `with recursive found(line) as (
+        select (select l.line from line l where l.tenant = ? and l.line > ? and l.line >= ? order by l.line limit 1)
+        union all
+        select (select l.line from line l where l.tenant = ? and l.line > found.line order by l.line limit 1)
+        from found where substr(found.line, 1, length(?)) = ? limit ?)
+      select ${asBytes('line')} from found where substr(line, 1, length(?)) = ?`,
     );
     this.#place = prepare(
       `select ${asBytes('l.line')}, l.priority, l.rank, l.run from line l where l.run = (select no from runs where tenant = ? and run_id = ?)`,
@@ -102,7 +108,7 @@ export class LimitReads {
   }
 
   listLines(tenant: string, { prefix = '', after = '', limit }: LimitPage): readonly string[] {
-    const rows = this.#lines().all(tenant, after, prefix, prefix, prefix, limit);
+    const rows = this.#lines().all(tenant, after, prefix, tenant, prefix, prefix, limit, prefix, prefix);
     return rows.map((row) => readText(row['line'] as Uint8Array));
   }
 
