@@ -1,4 +1,5 @@
 /** The map node: does the same work for every item of a list, and records each item separately. */
+import type { LimitRef } from '../graph/limit.ts';
 import { CairnError, reasonOf } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { graphOf, resultOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
@@ -139,6 +140,8 @@ export interface MapNodeConfig<
   readonly retry?: RetryPolicy;
   /** Timeout of one attempt of one item, in milliseconds. */
   readonly timeoutMs?: number;
+  /** Limits over all workers. Each item waits for its places before it is announced; `timeoutMs` counts from then. */
+  readonly limit?: LimitRef | readonly LimitRef[];
   /** Whether a repeated call for an item with the same key has no second effect. */
   readonly idempotent?: boolean;
   readonly reconcile?: (context: {
@@ -169,6 +172,7 @@ const mapKeys = [
   'effectClass',
   'retry',
   'timeoutMs',
+  'limit',
   'idempotent',
   'reconcile',
   'continueOnError',
@@ -189,11 +193,11 @@ export function mapNode<
   options: Omit<NodeOptions, 'effectClass' | 'idempotent'> = {},
 ): NodeDraft<S, MapOutput<Result, Settles>> {
   refuseUnknownKeys('mapNode', config, mapKeys);
-  const { over, each, key, reconcile, ...rest } = config as unknown as MapNodeConfig;
+  const { over, each, key, reconcile, limit, ...rest } = config as unknown as MapNodeConfig;
   const { config: settings, data, codeText } = describeConfig(rest);
   const { effectClass = 'pure', concurrency = 8 } = settings;
   const subgraph = graphOf(each);
-  const own: MapNodeConfig = { over, each: subgraph ?? each, ...settings, ...definedOnly({ key, reconcile }) };
+  const own: MapNodeConfig = { over, each: subgraph ?? each, ...settings, ...definedOnly({ key, reconcile, limit }) };
   checkConfig(own, concurrency);
   return draftNode(
     {
@@ -214,7 +218,7 @@ export function mapNode<
 }
 
 function checkConfig(
-  { over, each, effectClass, retry, timeoutMs, idempotent, reconcile }: MapNodeConfig,
+  { over, each, effectClass, retry, timeoutMs, limit, idempotent, reconcile }: MapNodeConfig,
   concurrency: number,
 ): void {
   if (typeof over !== 'function')
@@ -224,10 +228,10 @@ function checkConfig(
   if (typeof each === 'function') return;
   if (graphOf(each) === undefined)
     throw new CairnError('CONFIG_INVALID', { reason: 'mapNode: each must be a function or a graph' });
-  if ([effectClass, retry, timeoutMs, idempotent, reconcile].some((option) => option !== undefined)) {
+  if ([effectClass, retry, timeoutMs, limit, idempotent, reconcile].some((option) => option !== undefined)) {
     throw new CairnError('CONFIG_INVALID', {
       reason:
-        "mapNode: effectClass, retry, timeoutMs, idempotent and reconcile belong to the graph's own nodes when each is a graph",
+        "mapNode: effectClass, retry, timeoutMs, limit, idempotent and reconcile belong to the graph's own nodes when each is a graph",
     });
   }
 }
@@ -267,11 +271,11 @@ async function mapItems(
   return results.map((result) => (result.status === 'completed' ? result.value : undefined));
 }
 
-function createWork({ each, effectClass, retry, timeoutMs, idempotent, reconcile }: MapNodeConfig): Work {
+function createWork({ each, effectClass, retry, timeoutMs, limit, idempotent, reconcile }: MapNodeConfig): Work {
   const graph = graphOf(each);
   if (graph !== undefined) return async (ctx, key, item) => resultOf(graph, await runChild(ctx, graph, item, key));
   const work = each as (call: MapItem<unknown> & StepContext) => unknown;
-  const fixed = definedOnly({ effect: effectClass, retry, timeoutMs, idempotent });
+  const fixed = definedOnly({ effect: effectClass, retry, timeoutMs, limit, idempotent });
   return (ctx, key, item, index) =>
     ctx.step(
       key,
