@@ -111,4 +111,11 @@ export const limitsMutants: readonly Mutant[] = [
     new: 'if (around === undefined && limit === undefined)',
     tests: ['test/agents/limits.test.ts'],
   },
+  {
+    name: 'who defines a limit otherwise logs no warning',
+    file: `${places}/limit-records.ts`,
+    old: 'isOther = entry !== undefined && next !== undefined;',
+    new: 'isOther = entry === undefined && next === undefined;',
+    tests: ofSteps,
+  },
 ];

@@ -143,6 +143,7 @@ class CairnEngine implements Engine {
         tenant: options.tenant ?? 'default',
         workerId: options.ids.workerId,
         onLetIn: (runId) => this.#letIn(runId),
+        onRedefined: (limit) => this.#env.monitor?.redefined(limit),
       }),
     };
     this.#suspects = new SuspectRuns(this.#env);

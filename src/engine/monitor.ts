@@ -65,6 +65,12 @@ export class Monitor {
     this.#workerId = workerId;
   }
 
+  /** This process defines a limit otherwise than it was defined so far, which applies from now on, for all workers. */
+  redefined(limit: string): void {
+    const message = `limit ${limit} is defined otherwise here, which applies to all workers from now on`;
+    this.#log?.warn({ event: 'limit-redefined', limit, worker: this.#workerId }, message);
+  }
+
   get hasLog(): boolean {
     return this.#log !== undefined;
   }

@@ -52,6 +52,8 @@ export interface LimitRecordsOptions {
   readonly tenant: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'setTimer'>;
   readonly workerId: string;
+  /** Called if this process defines a limit otherwise than it was defined so far. */
+  readonly onRedefined?: (name: string) => void;
 }
 
 /** No two writings of this process have the same number. */
@@ -65,12 +67,14 @@ export class LimitRecords {
   readonly tenant: string;
   readonly clock: LimitRecordsOptions['clock'];
   readonly #workerId: string;
+  readonly #onRedefined: LimitRecordsOptions['onRedefined'];
   /** What the records were when they were last read or written here. */
   readonly #known = new Map<string, LimitRecord | undefined>();
   readonly #entries = new Map<string, { readonly limit: AppliedLimit; readonly at: number }>();
   readonly #defined = new Map<string, Promise<unknown>>();
 
-  constructor({ store, tenant, clock, workerId }: LimitRecordsOptions) {
+  constructor({ store, tenant, clock, workerId, onRedefined }: LimitRecordsOptions) {
+    this.#onRedefined = onRedefined;
     this.store = store;
     this.tenant = tenant;
     this.clock = clock;
@@ -85,16 +89,23 @@ export class LimitRecords {
   async define(limit: Limit): Promise<void> {
     const { name } = limit;
     const known = this.#defined.get(name);
-    const defined =
-      known ??
-      changeEntry({ store: this.store, tenant: this.tenant, workerId: this.#workerId }, name, (entry) =>
-        withDefinition(entry, definitionOf(limit)),
-      );
+    const defined = known ?? this.#tell(limit);
     if (known === undefined) {
       this.#defined.set(name, defined);
       defined.catch(() => this.#defined.delete(name));
     }
     await defined;
+  }
+
+  async #tell(limit: Limit): Promise<void> {
+    const { name } = limit;
+    let isOther = false;
+    await changeEntry({ store: this.store, tenant: this.tenant, workerId: this.#workerId }, name, (entry) => {
+      const next = withDefinition(entry, definitionOf(limit));
+      isOther = entry !== undefined && next !== undefined;
+      return next;
+    });
+    if (isOther) this.#onRedefined?.(name);
   }
 
   /** Reads, decides and writes until nobody came between. What was decided on old knowledge counts only if it was written. */

@@ -250,3 +250,34 @@ test('FL4 two limits of one name that differ are refused in a process, and a sto
   const engine = createEngine({ ...createBench().options, store: plain });
   await expect(engine.start(graph, {})).rejects.toMatchObject({ code: 'STORE_UNSUPPORTED' });
 });
+
+test('FL4 of two processes that define a limit otherwise, the one that came last applies and logs a warning', async () => {
+  const store = createMemoryStore();
+  const name = `versions-${(count += 1)}`;
+  const warned: string[] = [];
+  const recordsOf = (workerId: string): LimitRecords =>
+    new LimitRecords({
+      store: store.limits as LimitStore,
+      tenant: 'default',
+      clock: createVirtualClock(),
+      workerId,
+      onRedefined: (limit) => warned.push(`${workerId} ${limit}`),
+    });
+  const [older, newer] = [
+    { name, concurrency: 1 },
+    { name, concurrency: 2 },
+  ];
+  for (const [index, limit] of [older, older, newer, older, newer].entries())
+    await recordsOf(`w${index}`).define(limit);
+  expect(warned).toEqual([`w2 ${name}`]);
+  const log: unknown[] = [];
+  const ignore = (): void => undefined;
+  const warn = (fields: object, message?: string): void => void log.push([fields, message]);
+  const bench = createBench({ store, log: { debug: ignore, info: ignore, warn, error: ignore } });
+  const limit = defineLimit(name, { concurrency: 3 });
+  const work = (ctx: NodeContext): Promise<number> => ctx.step('one', { limit }, () => 1);
+  await runToRest(bench.engine, graphOf('versions', [node('a', 'read', work)], edges('> a', 'a >')));
+  expect(log).toEqual([
+    [expect.objectContaining({ event: 'limit-redefined', limit: name }), expect.stringContaining('otherwise')],
+  ]);
+});
