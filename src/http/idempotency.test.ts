@@ -1,6 +1,7 @@
 /** Requests that are sent again under their key (D47), and what every refusal has in common (D46). */
 import { afterEach, expect, test } from 'vitest';
-import { AgentGraph, END, START } from '../index.ts';
+import { z } from 'zod';
+import { AgentGraph, END, humanNode, START } from '../index.ts';
 import { errorTable } from '../error-table.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { bearerTokens, createHandler } from './index.ts';
@@ -14,16 +15,30 @@ afterEach(async () => {
 
 type Answer = readonly [status: number, body: Readonly<Record<string, unknown>>];
 
-function serve(): (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Answer> {
+/** @param advance - who goes on with runs */
+function serve(
+  advance: 'here' | 'elsewhere' = 'elsewhere',
+): (path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Answer> {
   const graph = new AgentGraph({}, { id: 'cart' })
     .addNode('wait', (ctx) => ctx.receive('item'))
     .addEdge(START, 'wait')
     .addEdge('wait', END)
     .compile({ store: createMemoryStore() });
+  const schema = {
+    type: 'object',
+    properties: { mail: { type: 'string' }, 'a/b': { type: 'string' } },
+    required: ['mail'],
+    additionalProperties: false,
+  };
+  const claim = new AgentGraph({ input: z.object({ price: z.number(), parts: z.array(z.string()) }) }, { id: 'claim' })
+    .addNode('ask', humanNode({ prompt: 'What?', schema }))
+    .addEdge(START, 'ask')
+    .addEdge('ask', END)
+    .compile({ engine: graph.engine });
   const all = ['read', 'run', 'answer'] as const;
   const handler = createHandler({
-    graphs: [graph],
-    advance: 'elsewhere',
+    graphs: [graph, claim],
+    advance,
     origins: ['https://pages.example.org'],
     bodyBytes: 1_000,
     callerStreams: 0,
@@ -119,11 +134,44 @@ test('D46 each refusal of the transport has a code of the table and says for HTT
         retry,
         title: expect.any(String) as string,
         hint: expect.any(String) as string,
+        ...(code === 'USAGE_INVALID' && { errors: [{ pointer: '/none', detail: 'there is no field none' }] }),
       },
     ]);
     expect(answer[1]['hint']).not.toMatch(/cairn [a-z]|--[a-z]|--help/);
   }
 });
+
+test('D46 all that is wrong with a request is told at once, each with a pointer to its field', async () => {
+  const send = serve('here');
+  const wrong = await send('/v1/runs', { workflow: 'claim', runId: 7, label: 'x' });
+  expect(wrong).toMatchObject([400, { code: 'USAGE_INVALID' }]);
+  expect(pointersOf(wrong)).toEqual(['/runId', '/label']);
+  expect(await send('/v1/runs?limit=1001')).toMatchObject([
+    400,
+    { title: expect.stringContaining('limit is from 1 to 1000') as string },
+  ]);
+  expect(await send('/v1/runs?limit=1000')).toMatchObject([200, {}]);
+  // Of an input, by its schema.
+  const input = await send('/v1/runs', { workflow: 'claim', input: { price: 'much', parts: [1] } });
+  expect(input).toMatchObject([400, { code: 'INPUT_INVALID' }]);
+  expect(pointersOf(input)).toEqual(['/input/price', '/input/parts/0']);
+  // Of an answer, by the schema of its question.
+  const [, { runId }] = await send(
+    '/v1/runs',
+    { workflow: 'claim', input: { price: 1, parts: [] } },
+    { prefer: 'wait=30' },
+  );
+  const answer = await send(`/v1/runs/${String(runId)}/answer`, { value: { 'a/b': 5, more: 1 } });
+  expect(answer).toMatchObject([422, { code: 'ANSWER_INVALID' }]);
+  expect(answer[1]['errors']).toEqual([
+    { pointer: '/value/mail', detail: 'is missing' },
+    { pointer: '/value/a~1b', detail: 'is integer, not string' },
+    { pointer: '/value/more', detail: 'is not expected' },
+  ]);
+});
+
+const pointersOf = ([, { errors }]: Answer): readonly string[] =>
+  (errors as readonly { readonly pointer: string }[]).map(({ pointer }) => pointer);
 
 test('D46 no hint of the table names a command or an option to who calls over HTTP', () => {
   for (const [code, { http }] of Object.entries(errorTable)) {

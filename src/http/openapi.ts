@@ -221,6 +221,11 @@ const problemSchema: JsonSchema = {
     code: { enum: Object.keys(errorTable) },
     hint: { type: 'string' },
     retry: { enum: ['no', 'later'] },
+    errors: {
+      type: 'array',
+      description: 'what is wrong with the request, all of it, each with a JSON Pointer to its field',
+      items: shapeOf({ pointer: string, detail: string }),
+    },
   },
   required: ['type', 'title', 'status', 'code', 'retry'],
 };

@@ -4,6 +4,7 @@ import { CairnError, errorTable, type ErrorCode } from '../errors.ts';
 import { shownError } from '../operations/contract/perform.ts';
 import { toJson } from '../operations/contract/to-json.ts';
 import { hintOverHttp } from './hints.ts';
+import type { Fault } from '../schema/json-pointer.ts';
 
 /** An error as clients get it, in a response or in a stream. */
 export interface Problem {
@@ -15,6 +16,8 @@ export interface Problem {
   readonly hint?: string;
   /** `later`: the same request may succeed later. */
   readonly retry: 'no' | 'later';
+  /** What is wrong with the request, all of it, each with a JSON Pointer to its field; absent where that is not known. */
+  readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
   /** With `PREVIEW_CHANGED`: what would be done by now. */
   readonly preview?: unknown;
 }
@@ -79,8 +82,14 @@ export function problemOf(thrown: unknown): Problem {
     code,
     ...hintOverHttp(code, hint),
     retry,
+    ...faultsOf(data),
     ...previewOf(data),
   };
+}
+
+function faultsOf({ faults }: CairnError['data']): Pick<Problem, 'errors'> {
+  if (!Array.isArray(faults)) return {};
+  return { errors: (faults as readonly Fault[]).map(({ pointer, message: detail }) => ({ pointer, detail })) };
 }
 
 function previewOf({ preview }: CairnError['data']): Pick<Problem, 'preview'> {

@@ -1,5 +1,6 @@
 /** The routes: each operation that declares one, how its input is read from a request, and which one a request is for. */
 import { CairnError } from '../errors.ts';
+import { pointerTo } from '../schema/json-pointer.ts';
 import type { AnyOperation, Field } from '../operations/contract/operation.ts';
 import * as operations from '../operations/table.ts';
 
@@ -56,8 +57,13 @@ export function matchPath(
   return values;
 }
 
-const invalid = (reason: string): CairnError =>
-  new CairnError('USAGE_INVALID', { reason, hint: 'The document at /v1/openapi.json says what each route takes.' });
+/** @param name - the field at fault */
+const invalid = (reason: string, name?: string): CairnError =>
+  new CairnError('USAGE_INVALID', {
+    reason,
+    ...(name !== undefined && { faults: [{ pointer: pointerTo([name]), message: reason }] }),
+    hint: 'The document at /v1/openapi.json says what each route takes.',
+  });
 
 /** The input of an operation from what a request gives. @throws USAGE_INVALID a field is unknown or is no such value */
 export function readInput(
@@ -70,21 +76,21 @@ export function readInput(
   const take = (name: string, value: (field: Field) => unknown): void => {
     const known = Object.hasOwn(route.fields, name) ? route.fields[name] : undefined;
     if (known === undefined || (route.inPath.has(name) && !(name in inPath)))
-      throw invalid(`there is no field ${name}`);
+      throw invalid(`there is no field ${name}`, name);
     input[known.name] = value(known.field);
   };
   for (const [name, text] of Object.entries(inPath)) take(name, () => text);
   for (const name of new Set(query.keys())) {
-    if (name in inPath || body !== undefined) throw invalid(`${name} is no parameter of the query`);
+    if (name in inPath || body !== undefined) throw invalid(`${name} is no parameter of the query`, name);
     take(name, (field) => readQuery(name, field, query.getAll(name)));
   }
   for (const [name, value] of Object.entries(body ?? {})) {
-    if (name in inPath) throw invalid(`${name} stands in the path`);
+    if (name in inPath) throw invalid(`${name} stands in the path`, name);
     take(name, () => value);
   }
   for (const [name, { field, name: own }] of Object.entries(route.fields)) {
     const { min = 0, max = Infinity } = field;
-    if (typeof input[own] === 'number' && input[own] > max) throw invalid(`${name} is from ${min} to ${max}`);
+    if (typeof input[own] === 'number' && input[own] > max) throw invalid(`${name} is from ${min} to ${max}`, name);
   }
   return input;
 }
@@ -125,13 +131,14 @@ function readQuery(name: string, { type }: Field, texts: readonly string[]): unk
   if (type === 'texts' || type === 'words') return texts;
   if (type === 'answers' || type === 'assignments')
     return Object.fromEntries(texts.map((text) => readPair(name, text)));
-  if (texts.length > 1) throw invalid(`${name} is given ${texts.length} times`);
+  if (texts.length > 1) throw invalid(`${name} is given ${texts.length} times`, name);
   if (type === 'integer') {
-    if (!/^\d{1,15}$/.test(first)) throw invalid(`${name} is no whole number: ${JSON.stringify(first.slice(0, 40))}`);
+    if (!/^\d{1,15}$/.test(first))
+      throw invalid(`${name} is no whole number: ${JSON.stringify(first.slice(0, 40))}`, name);
     return Number(first);
   }
   if (type === 'flag') {
-    if (!['', 'true', 'false', '1', '0'].includes(first)) throw invalid(`${name} is true or false`);
+    if (!['', 'true', 'false', '1', '0'].includes(first)) throw invalid(`${name} is true or false`, name);
     return first !== 'false' && first !== '0';
   }
   return first;
@@ -140,6 +147,6 @@ function readQuery(name: string, { type }: Field, texts: readonly string[]): unk
 /** `user:ann` or `user=ann`. */
 function readPair(name: string, text: string): readonly [string, string] {
   const [, key, value] = /^([^:=]+)[:=](.*)$/su.exec(text) ?? [];
-  if (key === undefined || value === undefined) throw invalid(`${name} is written NAME:VALUE`);
+  if (key === undefined || value === undefined) throw invalid(`${name} is written NAME:VALUE`, name);
   return [key, value];
 }

@@ -82,3 +82,18 @@ function fits(pattern: string, value: string): boolean {
     return true;
   }
 }
+
+/** What a server finds wrong, by places within a field of the request such as `/input`. */
+export function faultsOfProblem(problem: { readonly body: unknown } | undefined, field: string): Faults {
+  const { errors = [] } = (problem?.body ?? {}) as {
+    readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
+  };
+  return new Map(
+    errors
+      .filter(({ pointer }) => pointer.startsWith(field))
+      .map(({ pointer, detail }) => [
+        pointer.slice(field.length),
+        /^(?:is|has|does|fits|cannot)\b/u.test(detail) ? `This ${detail}.` : detail,
+      ]),
+  );
+}

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { encode, may, placeOf, post, type Problem } from '../data/api.ts';
 import { defaultsOf, isComplete } from '../data/form-values.ts';
+import { faultsOfProblem, type Faults } from '../data/form-faults.ts';
 import { useLoaded } from '../data/query.ts';
 import type { Checkpoint, JsonSchema } from '../data/types.ts';
 import { Awaited, Copy, Empty, Trouble } from '../parts/common.tsx';
@@ -176,6 +177,8 @@ function useSchema({ name, graph }: FormProps): {
   return { schema, isReady: graph !== undefined || data !== undefined, problem };
 }
 
+const none: Faults = new Map();
+
 function StartForm(props: FormProps): JSX.Element {
   const { name, input } = props;
   const { schema, isReady, problem } = useSchema(props);
@@ -183,6 +186,7 @@ function StartForm(props: FormProps): JSX.Element {
   const [runId, setRunId] = useState('');
   const [failed, setFailed] = useState<Problem>();
   const [isBusy, setBusy] = useState(false);
+  const [sent, setSent] = useState<unknown>();
   useEffect(() => {
     if (isReady) setValue((old: unknown) => old ?? defaultsOf(schema));
   }, [isReady, schema]);
@@ -192,6 +196,7 @@ function StartForm(props: FormProps): JSX.Element {
     event.preventDefault();
     setBusy(true);
     setFailed(undefined);
+    setSent(value);
     post<{ readonly runId: string }>('/runs', {
       workflow: name,
       ...(value !== undefined && { input: value }),
@@ -213,7 +218,12 @@ function StartForm(props: FormProps): JSX.Element {
           Object.keys(schema.properties).length === 0 ? (
             <p class="quiet small">It takes nothing.</p>
           ) : (
-            <Field schema={schema} value={value} onChange={setValue} />
+            <Field
+              schema={schema}
+              value={value}
+              onChange={setValue}
+              faults={sent === value ? faultsOfProblem(failed, '/input') : none}
+            />
           )
         ) : (
           <div class="form-field">

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { ask, encode, may, me, placeOf, post, type Problem } from '../data/api.ts';
-import { faultsIn } from '../data/form-faults.ts';
+import { faultsIn, faultsOfProblem } from '../data/form-faults.ts';
 import { typeOf } from '../data/form-values.ts';
 import { useLoaded } from '../data/query.ts';
 import type { JsonSchema, Preview, Question, Story, Wait } from '../data/types.ts';
@@ -96,7 +96,7 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
           isDoubt ? (
             <DoubtAnswers wait={wait} isBusy={isBusy} answer={answer} decision={decision} onDecide={setDecision} />
           ) : (
-            <Answers wait={wait} isBusy={isBusy} answer={answer} />
+            <Answers wait={wait} isBusy={isBusy} answer={answer} problem={problem} />
           )
         ) : (
           <p class="quiet small">You may look, and not answer: that needs the scope answer.</p>
@@ -143,10 +143,12 @@ interface AnswersProps {
   readonly wait: Wait;
   readonly isBusy: boolean;
   readonly answer: (value: unknown) => void;
+  /** Why the last answer was not taken. */
+  readonly problem?: Problem | undefined;
 }
 
 /** What may be approved is a table; up to four choices are buttons; else the form of the schema, or a line of text. */
-function Answers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
+function Answers({ wait, isBusy, answer, problem }: AnswersProps): JSX.Element {
   const proposal = proposalOf(wait);
   if (proposal !== undefined) return <Approval wait={wait} proposal={proposal} isBusy={isBusy} answer={answer} />;
   const { choices = [], schema = { type: 'string' }, matching } = wait;
@@ -156,7 +158,7 @@ function Answers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
   return (
     <>
       {choices.length > 0 && !areMany && <ChoiceButtons choices={choices} isBusy={isBusy} answer={answer} />}
-      {(isOpen || areMany) && <AnswerForm schema={form} isBusy={isBusy} answer={answer} />}
+      {(isOpen || areMany) && <AnswerForm schema={form} isBusy={isBusy} answer={answer} problem={problem} />}
     </>
   );
 }
@@ -188,10 +190,14 @@ export function AnswerForm({
   schema,
   isBusy,
   answer,
+  problem,
 }: Omit<AnswersProps, 'wait'> & { readonly schema: JsonSchema }): JSX.Element {
   const [value, setValue] = useState<unknown>();
   const [isTried, setTried] = useState(false);
-  const faults = faultsIn(schema, value);
+  const [sent, setSent] = useState<unknown>();
+  const own = faultsIn(schema, value);
+  // What the server found is about what was sent.
+  const faults = own.size === 0 && sent === value ? faultsOfProblem(problem, '/value') : own;
   return (
     <form
       class="stack"
@@ -199,7 +205,8 @@ export function AnswerForm({
       onSubmit={(event) => {
         event.preventDefault();
         setTried(true);
-        if (faults.size === 0) answer(value);
+        setSent(value);
+        if (own.size === 0) answer(value);
         else focusFault(event.currentTarget);
       }}
     >

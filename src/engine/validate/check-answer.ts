@@ -1,7 +1,7 @@
 /** Checks an answer against its question (choices and JSON Schema), and finds the value that it stands for (W3, docs/spec/waits.md). */
 import { encodeValue } from '../../state/values/encode.ts';
 import { CairnError } from '../../errors.ts';
-import { schemaFault, type Schema, same } from '../../schema/json-schema.ts';
+import { placedFaults, type Schema, same } from '../../schema/json-schema.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import { choicesOf, type Choice } from './choices.ts';
 
@@ -14,8 +14,12 @@ export function checkAnswer(wait: AnswerFormat, answer: unknown): unknown {
   const choices = choicesOf(wait);
   const isChosen = choices !== undefined && matching !== 'open';
   const value = isChosen ? chosenValue(choices, matching, answer) : answer;
-  const fault = schema === undefined ? undefined : schemaFault(schema as Schema, value, 'answer');
-  if (fault !== undefined) refuse(fault);
+  const faults = schema === undefined ? [] : placedFaults(schema as Schema, value, 'answer');
+  if (faults.length > 0)
+    throw new CairnError('ANSWER_INVALID', {
+      reason: faults.map(({ sentence }) => sentence).join('; '),
+      faults: faults.map(({ pointer, message }) => ({ pointer, message })),
+    });
   return value;
 }
 

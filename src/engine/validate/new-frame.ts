@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, StandardResult, StandardSchema } from '../../graph/graph.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
+import { pointerTo } from '../../schema/json-pointer.ts';
 import { type Intake, admitValue, type CodecLimits } from '../../state/values/admit.ts';
 import type { FrameTree } from '../../state/tree.ts';
 
@@ -40,11 +41,15 @@ export async function checkPatchedInput({ schemas }: Graph, before: unknown, aft
 
 function accepted(result: StandardResult<unknown>): unknown {
   if (result.issues === undefined) return result.value;
-  const reason = result.issues.map((issue) => {
-    const path = (issue.path ?? []).map((key) => String(typeof key === 'object' ? key.key : key)).join('.');
-    return path === '' ? issue.message : `${path}: ${issue.message}`;
+  const faults = result.issues.map(({ message, path = [] }) => ({
+    message,
+    path: path.map((key) => String(typeof key === 'object' ? key.key : key)),
+  }));
+  const reason = faults.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`));
+  throw new CairnError('INPUT_INVALID', {
+    reason: reason.join('; '),
+    faults: faults.map(({ path, message }) => ({ pointer: pointerTo(path), message })),
   });
-  throw new CairnError('INPUT_INVALID', { reason: reason.join('; ') });
 }
 
 function frameOf(graph: Graph, input: unknown, bounds: CodecLimits, intake: Intake | undefined): FrameTree {

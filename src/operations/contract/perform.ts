@@ -10,7 +10,8 @@ import { boundReading, type ReadBounds } from '../../history/stored/pace.ts';
 import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/secrecy/shown-text.ts';
 import { isPlainObject } from '../../state/values/plain-object.ts';
 import { CairnError } from '../../errors.ts';
-import type { Fields, FieldType, Operation, WatchedEvent } from './operation.ts';
+import { pointerTo, type Fault } from '../../schema/json-pointer.ts';
+import type { Field, Fields, FieldType, Operation, WatchedEvent } from './operation.ts';
 
 export { shownError };
 
@@ -48,7 +49,7 @@ export async function perform<Input, Output, Context extends object>(
     const output = await (reading === undefined || !operation.isReadOnly ? run() : boundReading(reading, run));
     return maskedBySchema(output, operation.outputSchema) as Output;
   } catch (error) {
-    throw error instanceof Error ? shownError(error) : error;
+    throw error instanceof Error ? placedIn(operation.input, shownError(error)) : error;
   }
 }
 
@@ -83,25 +84,49 @@ const fieldChecks: Readonly<Record<FieldType, readonly [(value: unknown) => bool
  */
 export function checkInput(fields: Fields, input: unknown): void {
   const values = (input ?? {}) as Readonly<Record<string, unknown>>;
-  const invalid = (name: string, reason: string): CairnError =>
-    new CairnError('USAGE_INVALID', { reason: `${name} ${reason}` });
-  for (const [name, { type, isRequired, choices, min = 0, remoteName }] of Object.entries(fields)) {
-    const value = values[name];
-    const label = remoteName === undefined ? name : `${name} (${remoteName})`;
-    if (value === undefined) {
-      if (isRequired === true) throw invalid(label, 'is missing');
-      continue;
-    }
-    const [isRight, words] = fieldChecks[type];
-    if (!isRight(value)) throw invalid(label, `is ${words}`);
-    if (type === 'integer' && (value as number) < min) throw invalid(label, `is ${min} or more`);
-    if (choices === undefined) continue;
-    const wrong = (type === 'texts' ? (value as readonly string[]) : [value as string]).find(
-      (each) => !choices.includes(each),
-    );
-    if (wrong !== undefined)
-      throw invalid(label, `is one of ${choices.join(', ')}, not ${JSON.stringify(wrong.slice(0, 60))}`);
-  }
+  const faults = Object.entries(fields).flatMap(([name, field]) => {
+    const message = fieldFault(field, values[name]);
+    return message === undefined ? [] : [{ name, remote: field.remoteName ?? name, message }];
+  });
+  if (faults.length === 0) return;
+  const labelOf = ({ name, remote }: { readonly name: string; readonly remote: string }): string =>
+    name === remote ? name : `${name} (${remote})`;
+  throw new CairnError('USAGE_INVALID', {
+    reason: faults.map((fault) => `${labelOf(fault)} ${fault.message}`).join('; '),
+    faults: faults.map(({ remote, message }) => ({ pointer: pointerTo([remote]), message })),
+  });
+}
+
+/** What is wrong with a value of a field; undefined if nothing is. */
+function fieldFault({ type, isRequired, choices, min = 0 }: Field, value: unknown): string | undefined {
+  if (value === undefined) return isRequired === true ? 'is missing' : undefined;
+  const [isRight, words] = fieldChecks[type];
+  if (!isRight(value)) return `is ${words}`;
+  if (type === 'integer' && (value as number) < min) return `is ${min} or more`;
+  const all = type === 'texts' ? (value as readonly string[]) : [value as string];
+  const wrong = choices === undefined ? undefined : all.find((each) => !choices.includes(each));
+  return wrong === undefined
+    ? undefined
+    : `is one of ${choices?.join(', ')}, not ${JSON.stringify(wrong.slice(0, 60))}`;
+}
+
+/** The field whose value the faults of an error are in. */
+const faultyFields: Readonly<Record<string, string>> = { INPUT_INVALID: 'input', ANSWER_INVALID: 'value' };
+
+/** An error with the faults of a value at their places in the input of the operation; without them where that is not known. */
+function placedIn(fields: Fields, error: Error): Error {
+  if (!CairnError.is(error, 'INPUT_INVALID', 'ANSWER_INVALID')) return error;
+  const { faults, ...data } = error.data;
+  const name = faultyFields[error.code] ?? '';
+  const field = fields[name];
+  if (!Array.isArray(faults)) return error;
+  const base = pointerTo([field?.remoteName ?? name]);
+  const placed = (faults as readonly Fault[]).map(({ pointer, message }) => ({ pointer: base + pointer, message }));
+  return new CairnError(
+    error.code,
+    { ...data, ...(field !== undefined && { faults: placed }) },
+    { cause: error.cause },
+  );
 }
 
 /** An event of a run, masked for showing. */
