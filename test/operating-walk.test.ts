@@ -8,12 +8,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chromium } from 'playwright-core';
 import { parse } from 'yaml';
 import { until } from './support/awaited.ts';
 import { builtMain, useBuiltDoors } from './support/built-package.ts';
+import { findChromium } from './support/chromium.ts';
 import { readSamples } from './support/prometheus-text.ts';
 import { isProving } from './support/scale.ts';
 import { endProcess, findFreePort } from './support/server-process.ts';
+import { absent } from './support/studio.ts';
 
 const root = join(import.meta.dirname, '..');
 const timeoutMs = 120_000;
@@ -212,6 +215,14 @@ describe('E10 W8 whoever has the kit alone finds', { timeout: timeoutMs }, () =>
     expect(told).toMatchObject({ run: 'report-1', graph: 'report' });
     expect(told['msg']).toMatch(/node work held the event loop for \d+\.\d s/u);
     expect(await metric('cairn_loop_blocked_seconds_total{graph="report"}')).toBeGreaterThan(1);
+    const blocked = { runId: 'report-1', graphId: 'report', node: 'work', heldMs: expect.any(Number) as number };
+    await until(
+      'the worker reports it',
+      async () => JSON.stringify(await call('eve', '/workers')).includes('"blocked"'),
+      200,
+    );
+    const { workers: listed } = await call('eve', '/workers');
+    expect(listed).toContainEqual(expect.objectContaining({ blocked: expect.objectContaining(blocked) as object }));
   });
 
   test('how a request of four eyes is answered: with two tokens, and not with one', async () => {
@@ -235,6 +246,43 @@ describe('E10 W8 whoever has the kit alone finds', { timeout: timeoutMs }, () =>
       { act: 'answer', by: 'ann' },
       { act: 'answer', by: 'bob' },
     ]);
+  });
+
+  test('all of these on the pages of the studio', async (context) => {
+    const executablePath = await findChromium();
+    if (executablePath === undefined) {
+      context.skip(absent);
+      return;
+    }
+    const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+    try {
+      const page = await browser.newPage();
+      page.setDefaultTimeout(timeoutMs / 2);
+      const open = (path: string): Promise<unknown> => page.goto(`http://127.0.0.1:${serverPort}${path}`);
+      await open('/');
+      await page.getByLabel('Token').fill('token-of-eve-0123456789abcdef');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      // Which run failed, in which line of which node, on which worker.
+      await page
+        .getByRole('list', { name: 'Runs' })
+        .getByRole('link', { name: /^order-7/u })
+        .click();
+      const why = page.getByRole('article', { name: 'Why it failed' });
+      await why.getByRole('heading', { name: 'card refused' }).waitFor();
+      await why.getByText(/at refuse \(.*flows\.ts:7:9/u).waitFor();
+      await why.getByText(String(events().find(({ run }) => run === 'order-7')?.['worker'])).waitFor();
+      // Why throughput fell.
+      await page.getByRole('link', { name: 'Workers' }).click();
+      await page.getByText(/Node work of report held the event loop for \d+\.\d s/u).waitFor();
+      // Who answered what.
+      await page.getByRole('link', { name: 'Runs', exact: true }).click();
+      await page
+        .getByRole('list', { name: 'Runs' })
+        .getByRole('link', { name: /^refund-1/u })
+        .waitFor();
+    } finally {
+      await browser.close();
+    }
   });
 
   test.skipIf(!isProving)('which run kills workers, while its neighbours end (only in `npm run prove`)', async () => {

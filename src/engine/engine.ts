@@ -6,7 +6,7 @@ import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/contracts/access.ts';
 import { toListedRun } from '../history/read/list-runs.ts';
-import { noteWorker, readBacklog, type WorkerAbout } from '../history/read/list-workers.ts';
+import type { WorkerAbout } from '../history/read/list-workers.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Claim, ClaimableQuery, GrantedClaim, GraphCodes, RunRow } from '../ports/store.ts';
 import { codeOf } from '../ports/graph-code.ts';
@@ -68,6 +68,7 @@ import { Wakes } from './commands/wakes.ts';
 import { ClaimRenewals } from './live-run/claim-keeper.ts';
 import { createStoreClock, type StoreClock } from './live-run/store-clock.ts';
 import { createMonitor, type Monitor } from './monitor.ts';
+import { WorkerBeats } from './worker-beat.ts';
 import { Limiter } from './places/limiter.ts';
 import { Deliveries } from './webhooks/deliveries.ts';
 import { deliveryGraphId, isPutOff } from '../history/stored/run-ids.ts';
@@ -116,18 +117,21 @@ class CairnEngine implements Engine {
         callOutsideScopes(() => this.start(graph, input, { ...how, detach: this.#host !== undefined })),
       onDeferred: (run, error) => this.#env.monitor?.owed(run, error),
     });
+    const { ids, telemetry, version } = options;
+    const monitor = monitorOf(options, clock);
     this.#env = {
       store,
       blobs: options.blobs,
       clock,
-      ids: options.ids,
+      ids,
       secrets: options.secrets,
       intake: intakeOf(options.redact?.store),
       liveRules: liveRulesOf(options.redact?.store),
       models: options.models,
-      telemetry: options.telemetry,
-      monitor: monitorOf(options, clock),
-      version: options.version,
+      telemetry,
+      monitor,
+      beats: new WorkerBeats({ store, tenant, workerId: ids.workerId, clock, version, telemetry, monitor }),
+      version,
       bounds: boundsOf({ ...options.limits, ...options.bounds }),
       deliveries: webhooks && this.#deliveries,
       tenant,
@@ -140,15 +144,14 @@ class CairnEngine implements Engine {
       places: new Limiter({
         store,
         clock,
-        tenant: options.tenant ?? 'default',
-        workerId: options.ids.workerId,
+        tenant,
+        workerId: ids.workerId,
         onLetIn: (runId) => this.#letIn(runId),
         onRedefined: (limit) => this.#env.monitor?.redefined(limit),
       }),
     };
     this.#suspects = new SuspectRuns(this.#env);
-    const { monitor } = this.#env;
-    if (monitor !== undefined) leaseGuard?.tell((blocked) => monitor.blocked(blocked));
+    leaseGuard?.tell((blocked) => this.#env.beats.blocked(blocked));
     this.#runs = new ActiveRuns(this.#env, (runId, root) => this.#rested(runId, root));
     this.#host = options.host;
     if (options.host === undefined && (options.wakes === true || options.wakes === 'due'))
@@ -180,17 +183,10 @@ class CairnEngine implements Engine {
   }
 
   async tellAlive(about: WorkerAbout, aliveMs: number = this.#env.leaseMs): Promise<void> {
-    const { store, tenant, ids, version, telemetry, clock, monitor } = this.#env;
     // What a worker that stops knows is for others to take up.
     const graphs = about.isStopping === true ? {} : this.#codes();
-    const worker = { tenant, workerId: ids.workerId, graphs, aliveMs };
     if (about.isStopping !== true) this.#env.places.sweep().catch(() => undefined);
-    await noteWorker(store, worker, { ...about, ...(version !== undefined && { version }) });
-    if (telemetry?.measure === undefined || aliveMs === 0) return;
-    const { only, queues } = about;
-    const query = { tenant, ...(only && { graphs: only }), ...(queues && { queues }) };
-    const { ready, oldestMs = 0 } = await readBacklog(store, clock.now(), query);
-    monitor?.backlog(telemetry, ready, oldestMs);
+    await this.#env.beats.tellAlive(about, graphs, aliveMs);
   }
 
   get files(): FileAccess {
@@ -419,7 +415,7 @@ class CairnEngine implements Engine {
       return await this.#runs.advance(run, claim, claimedAt, graph, options, false);
     } catch (error) {
       await this.#env.store.releaseClaim(claim, refusedBy(error, this.#env, graph)).catch(() => {});
-      if (!CairnError.is(error, 'STORE_CLOSED')) this.#env.monitor?.broken(run, error);
+      if (!CairnError.is(error, 'STORE_CLOSED')) this.#env.beats.broken(run, error);
       throw error;
     }
   }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, runToRest, testIds } from '../../test/engine-kit.ts';
 import { recordLog, type LoggedEvent } from '../../test/support/recorded-log.ts';
 import { within } from '../../test/support/awaited.ts';
+import { listWorkers } from '../history/read/list-workers.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { createVirtualClock } from '../testing/virtual-clock.ts';
@@ -173,6 +174,10 @@ test('E10.8 E10.9 a run that another worker has taken over, or whose engine clos
     'warn taken worker-2',
     'warn lease-lost worker-1',
     'info handed-back worker-2',
+  ]);
+  await bench.engine.tellAlive({ startedAt: 0, concurrency: 1, runs: [] });
+  expect(await listWorkers({ store: bench.store, tenant: 'default', isWorkerDead: () => false })).toMatchObject([
+    { workerId: 'worker-1', lostLeases: 1 },
   ]);
   expect(events[1]).toMatchObject({ takeover: true, deaths: 1 });
   expect(counts).toMatchObject({ 'cairn.takeovers g': 1, 'cairn.leases.lost g': 1, 'cairn.claims g': 2 });

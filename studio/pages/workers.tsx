@@ -132,6 +132,24 @@ function Workers({ answer: { workers } }: PartProps): JSX.Element {
           title: 'State',
           cell: ({ isAlive, isStopping }) => (isStopping === true ? 'stopping' : isAlive ? 'alive' : 'gone'),
         },
+        {
+          title: 'Trouble',
+          cell: ({ blocked, lostLeases = 0 }) => (
+            <span class="stack">
+              {blocked !== undefined && (
+                <span data-tone="attention">
+                  {'Node '}
+                  <a class="linked" href={linkToRun(blocked.runId)}>
+                    {blocked.node}
+                  </a>
+                  {` of ${blocked.graphId} held the event loop for ${(blocked.heldMs / 1_000).toFixed(1)} s, `}
+                  <When at={blocked.at} />
+                </span>
+              )}
+              {lostLeases > 0 && <span data-tone="attention">{`${countOf(lostLeases, 'lease')} lost`}</span>}
+            </span>
+          ),
+        },
         { title: 'Seen', cell: ({ seenAt }) => <When at={seenAt} /> },
         { title: 'Version', cell: ({ version, versioning }) => [version, versioning].filter(Boolean).join(' · ') },
         { title: 'Places', cell: ({ runs, concurrency }) => `${count(runs.length)} of ${count(concurrency)}` },

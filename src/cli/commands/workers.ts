@@ -37,13 +37,18 @@ function printWorkers({ screen }: Session, { workers }: ListWorkersOutput, now: 
     formatAge(now - worker.seenAt),
   ]);
   screen.print(formatTable(workerColumns, rows, screen));
-  for (const { workerId, runs, isAlive } of workers)
-    if (runs.length > 0) {
-      const verb = isAlive ? 'holds' : 'held';
-      screen.print(
-        `${printable(describeWorker(workerId))} ${verb} ${runs.map((runId) => printable(runId)).join(', ')}`,
-      );
+  for (const { workerId, runs, isAlive, lostLeases = 0, blocked } of workers) {
+    const name = printable(describeWorker(workerId));
+    if (blocked !== undefined) {
+      const { node, graphId, runId, heldMs, at } = blocked;
+      const which = `node ${node} of ${graphId} (run ${runId}) held its event loop for ${(heldMs / 1_000).toFixed(1)} s`;
+      screen.print(screen.paint('warn', `${name}: ${printable(which)}, ${formatAge(now - at)} ago`));
     }
+    if (lostLeases > 0) screen.print(screen.paint('warn', `${name} has lost ${countOf(lostLeases, 'lease')}`));
+    if (runs.length === 0) continue;
+    const verb = isAlive ? 'holds' : 'held';
+    screen.print(`${name} ${verb} ${runs.map((runId) => printable(runId)).join(', ')}`);
+  }
 }
 
 const versionColumns = [

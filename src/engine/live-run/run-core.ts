@@ -16,6 +16,7 @@ import type { LeaseGuard } from '../../ports/lease-guard.ts';
 import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Monitor } from '../monitor.ts';
+import type { WorkerBeats } from '../worker-beat.ts';
 import type { Deliveries } from '../webhooks/deliveries.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Intake } from '../../state/values/admit.ts';
@@ -160,6 +161,8 @@ export interface EngineEnvironment {
   readonly telemetry: Telemetry | undefined;
   /** Tells the log and the counters; undefined if there are none. */
   readonly monitor: Monitor | undefined;
+  /** What this process reports of itself as a worker. */
+  readonly beats: WorkerBeats;
   /** Delivers what commits owe to webhooks; undefined if none is told. */
   readonly deliveries?: Deliveries | undefined;
   readonly version: string | undefined;

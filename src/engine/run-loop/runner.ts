@@ -425,7 +425,7 @@ export class Runner implements Loop {
     for (const activation of core.rootFrame.activations.values()) core.agenda.forget(activation);
     this.#feed.close(error);
     void this.#live?.end(false);
-    core.env.monitor?.broken(core.run, error);
+    core.env.beats.broken(core.run, error);
     const { store, places } = core.env;
     void store
       .releaseClaim(core.claim)

@@ -26,6 +26,20 @@ export interface WorkerAbout {
   readonly version?: string;
   /** Whether it takes up nothing more. */
   readonly isStopping?: boolean;
+  /** How many leases it has lost since it was started: others took its runs over. */
+  readonly lostLeases?: number;
+  /** The node that held its event loop last for over a second: nothing else of it went on meanwhile. */
+  readonly blocked?: BlockedNode;
+}
+
+/** A node that held the event loop of a worker. */
+export interface BlockedNode {
+  readonly runId: string;
+  readonly graphId: string;
+  readonly node: string;
+  readonly heldMs: number;
+  /** When it was noticed, in epoch ms. */
+  readonly at: number;
 }
 
 /** A worker that is alive, or was within the last day. */
@@ -55,6 +69,11 @@ const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((text) => typeof text === 'string');
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
+function isBlocked(value: unknown): value is BlockedNode {
+  const { runId, graphId, node, heldMs, at } = (value ?? {}) as Partial<Record<keyof BlockedNode, unknown>>;
+  return isTexts([runId, graphId, node]) && isNumber(heldMs) && isNumber(at);
+}
+
 /** Reads what a worker reported, of whatever version it is: what is not understood is omitted. */
 function decodeAbout({ body, seenAt }: WorkerRow): WorkerAbout {
   let read: Partial<Record<keyof WorkerAbout, unknown>> = {};
@@ -63,7 +82,7 @@ function decodeAbout({ body, seenAt }: WorkerRow): WorkerAbout {
   } catch {
     // A row that cannot be read still says that there is a worker.
   }
-  const { startedAt, only, queues, concurrency, runs, version, versioning, isStopping } = read;
+  const { startedAt, only, queues, concurrency, runs, version, versioning, isStopping, lostLeases, blocked } = read;
   return {
     startedAt: isNumber(startedAt) ? startedAt : seenAt,
     ...(isTexts(only) && { only }),
@@ -73,6 +92,8 @@ function decodeAbout({ body, seenAt }: WorkerRow): WorkerAbout {
     ...(typeof version === 'string' && { version }),
     ...(versioning === 'pinned' && { versioning }),
     ...(isStopping === true && { isStopping }),
+    ...(isNumber(lostLeases) && { lostLeases }),
+    ...(isBlocked(blocked) && { blocked }),
   };
 }
 

@@ -54,7 +54,18 @@ export const listWorkers: RoutedOperation<ListWorkersInput, ListWorkersOutput> =
           concurrency: whole,
           runs: described(listOf(text), 'ids of the runs that it has'),
         },
-        { only: listOf(text), queues: listOf(text), versioning: text, version: text, isStopping: flag },
+        {
+          only: listOf(text),
+          queues: listOf(text),
+          versioning: text,
+          version: text,
+          isStopping: flag,
+          lostLeases: described(whole, 'how many leases it has lost since it was started'),
+          blocked: described(
+            objectOf({ runId: text, graphId: text, node: text, heldMs: described(whole, 'for how long'), at: time }),
+            'the node that held its event loop last for over a second',
+          ),
+        },
       ),
     ),
     versions: listOf(

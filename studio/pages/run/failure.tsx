@@ -20,11 +20,12 @@ function innermost(failures: readonly Why[]): readonly Why[] {
 export type Why = Pick<Failure, 'node' | 'message'> & Partial<Failure>;
 
 export function WhyFailed({ why }: { readonly why: Why }): JSX.Element {
-  const { node, step, attempt = 1, code, message } = why;
+  const { node, step, attempt = 1, code, message, worker } = why;
   const facts = [
     ...(step === undefined ? [] : [`step ${step}`]),
     ...(attempt > 1 ? [`attempt ${attempt}`] : []),
     ...(code === undefined ? [] : [code]),
+    ...(worker === undefined ? [] : [`worker ${worker}`]),
   ];
   const lines = errorLines(why).map((line) => line.replace(/^ {2}/u, ''));
   return (
