@@ -5,7 +5,8 @@ import type { Engine, RunWaker } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile/compile-graph.ts';
 import type { NodeContext, EffectClass } from '../graph/contracts/node-contract.ts';
-import { END, START, type Graph, type NodeDefinition } from '../graph/graph.ts';
+import { END, START, type Graph, type GraphDefinition, type NodeDefinition } from '../graph/graph.ts';
+import { defineLimit } from '../graph/limit.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 /** What a host serves: compiled graphs of one engine. */
@@ -200,10 +201,10 @@ function node(
 }
 
 /** A graph of nodes one after another. */
-function lineOf(id: string, nodes: readonly NodeDefinition[]): Graph {
+function lineOf(id: string, nodes: readonly NodeDefinition[], policies: GraphDefinition['policies'] = {}): Graph {
   const places = [START, ...nodes.map((each) => each.id), END];
   const edges = places.slice(1).map((to, index) => ({ from: places[index] as string, to }));
-  return compileGraph({ id, nodes, edges });
+  return compileGraph({ id, nodes, edges, policies });
 }
 
 /** An effect: it takes a while, and is counted when it has happened. */
@@ -321,6 +322,28 @@ const tests: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
     await bench.settled(runIds, 'completed');
     await bench.assertOnce([...bench.effects.keys()]);
   },
+  'FL6 runs that stand in line for a place are called again when one is free, and no more than the limit are advanced':
+    async (bench) => {
+      let [now, most] = [0, 0];
+      const pay = effectOf(bench, 'pay', 10);
+      const counted = async (ctx: { readonly idempotencyKey: string }): Promise<string> => {
+        most = Math.max(most, (now += 1));
+        const paid = await pay(ctx);
+        now -= 1;
+        return paid;
+      };
+      const limit = defineLimit('hosted', { concurrency: 2 });
+      const nodes = [node('pay', 'external', counted), node('ship', 'external', effectOf(bench, 'ship'))];
+      const graph = lineOf('limited', nodes, { limit });
+      await bench.serve([graph]);
+      const runIds: string[] = [];
+      for (let index = 0; index < 8; index += 1) runIds.push(await bench.start(graph));
+      // One of the two processes of this suite wakes nobody, so that its wakes count as lost.
+      await bench.settled(runIds, 'completed', () => bench.host.sweep());
+      assert.equal(bench.effects.size, 16);
+      assert.ok(most <= 2, `${most} were advanced at once`);
+      await bench.assertOnce([...bench.effects.keys()]);
+    },
   'HO6 what the host has lost, and what it was never told, is found by its sweep': async (bench) => {
     const graph = asking(bench);
     await bench.serve([graph]);

@@ -73,7 +73,8 @@ export const listLimits: RoutedOperation<ListLimitsInput, LimitsOutput> = {
 };
 
 export interface ChangeLimitInput {
-  readonly action: string;
+  /** Default `ls`. */
+  readonly action?: string;
   readonly name?: string;
   readonly concurrency?: number;
   readonly requestsPerMinute?: number;
@@ -117,7 +118,7 @@ export const changeLimits: RoutedOperation<ChangeLimitInput, LimitsOutput, Histo
   scope: 'admin',
   route: 'POST /limits',
   /** @throws USAGE_INVALID there is no such limit, or no amount; STORE_UNSUPPORTED the store keeps no limits */
-  async run({ store, tenant, now, ids }, { action, name, ...amounts }) {
+  async run({ store, tenant, now, ids }, { action = 'ls', name, ...amounts }) {
     if (action !== 'ls') {
       if (name === undefined)
         throw new CairnError('USAGE_INVALID', { reason: `limits ${action} takes the name of a limit` });
