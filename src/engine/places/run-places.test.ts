@@ -6,6 +6,7 @@ import type { LimitStore } from '../../ports/limits.ts';
 import type { Store } from '../../ports/store.ts';
 import { createEngine } from '../engine.ts';
 import type { Engine, StartOptions } from '../api.ts';
+import { editLimit } from './limit-settings.ts';
 import { createEngineWorker, type Worker } from '../worker.ts';
 
 let count = 0;
@@ -88,6 +89,27 @@ test('FL6 a run that finds no place waits in line, and goes on when another has 
   await worker.stop();
   const limits = bench.store.limits as LimitStore;
   expect(await limits.list('default', { prefix: 'place ', limit: 9 })).toEqual([]);
+});
+
+test('FL6 where a place is free and runs stand in line, as when an operator gave more, who comes anew lets the first of them in', async () => {
+  const bench = createBench();
+  const limit = limitOf({ concurrency: 1 });
+  const { graph, began, end } = gated(limit);
+  for (const id of ['a', 'b', 'c']) await start(bench, graph, id);
+  const { engine, worker } = workerOf(bench, graph);
+  await settled();
+  expect(began).toEqual(['a']);
+  const place = { store: bench.store, tenant: 'default', now: bench.clock.now(), writer: 'operator' };
+  await editLimit(place, limit.name, { action: 'set', amounts: { concurrency: 2 } });
+  // What is known of definitions is used for a second.
+  bench.clock.timeMs += 2_000;
+  await start(bench, graph, 'd');
+  await expect.poll(() => began).toEqual(['a', 'b']);
+  await settled();
+  expect(await engine.inspect('d')).toMatchObject({ queued: { ahead: 1 } });
+  for (const id of ['a', 'b', 'c', 'd']) end(id);
+  await expect.poll(() => began).toEqual(['a', 'b', 'c', 'd']);
+  await worker.stop();
 });
 
 test('FL6 a higher priority goes first, and each value of per has places of its own', async () => {
