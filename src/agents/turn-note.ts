@@ -37,10 +37,10 @@ export interface ResultNote {
   /** Name of the step, question or child run that the call was recorded as. Absent if none was begun for it. */
   readonly from?: string;
   /**
-   * Of a child run: id of the node whose output is the result, or null if its artifacts are. Absent where that is the node of the tool's
+   * Of a child run: id of the node whose output is the result, or of several, or null if its artifacts are. Absent where that is the node of the tool's
    * name, and in older records, where artifacts are the result if there is no such node.
    */
-  readonly node?: string | null;
+  readonly node?: string | readonly string[] | null;
   readonly output?: unknown;
   /** All of the result, if the model was shown its two ends and no other record holds it. */
   readonly whole?: FileRef;

@@ -244,8 +244,11 @@ export interface GraphDefinition {
   readonly policies?: Partial<GraphPolicies>;
   /** The source text, if the graph can be compiled again from it alone; it is recorded with each run (H3). Not part of the hash. */
   readonly text?: string;
-  /** What a run of the graph gives as a whole, made of its final state. Default: its artifacts. Not part of the hash. */
-  readonly result?: (state: StateView) => unknown;
+  /**
+   * What a run of the graph gives as a whole: the output of this node, or those of these nodes by their names, as far as they completed.
+   * Default: its artifacts. Not part of the hash.
+   */
+  readonly result?: string | readonly string[];
   /**
    * Nodes and steps that the definition names otherwise than runs have them on record: `{ quote: 'price' }` for a node, `{ 'sell/charge
    * card': 'charge' }` for a step of it. The graph, its hash and the history have the recorded name; functions and views the new one (G15).
@@ -365,7 +368,7 @@ export interface Graph {
   /** The source text: see {@link GraphDefinition.text}. */
   readonly text: string | undefined;
   /** What a run gives: see {@link GraphDefinition.result}. */
-  readonly result?: (state: StateView) => unknown;
+  readonly result?: string | readonly string[];
   /** See {@link GraphDefinition.webhooks}. */
   readonly webhooks?: readonly Webhook[];
   /** See {@link GraphDefinition.migrations}. */

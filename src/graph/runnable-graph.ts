@@ -42,5 +42,15 @@ export function graphOf(value: unknown): Graph | undefined {
  * outputs of a workflow read from a text; of any other graph its artifacts.
  */
 export function resultOf({ result }: Graph, state: StateView): unknown {
-  return result === undefined ? state.artifacts : result(state);
+  return resultAt(result ?? null, state);
+}
+
+/** The output of a node, the outputs of some by their names as far as they completed, or the artifacts if none is named. */
+export function resultAt(
+  place: string | readonly string[] | null,
+  { outputs, artifacts }: { readonly outputs: Readonly<Record<string, unknown>>; readonly artifacts: unknown },
+): unknown {
+  if (place === null) return artifacts;
+  if (typeof place === 'string') return outputs[place];
+  return Object.fromEntries(place.filter((name) => Object.hasOwn(outputs, name)).map((name) => [name, outputs[name]]));
 }

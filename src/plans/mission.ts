@@ -215,7 +215,7 @@ export class Mission<Input = unknown, Value = Results> {
       returns === undefined
         ? worked.addEdge('work', END)
         : returns(worked).addEdge('work', returnsId).addEdge(returnsId, END);
-    return Object.freeze({ ...whole.toGraph(parts), result: outputIn });
+    return Object.freeze({ ...whole.toGraph(parts), result: returns === undefined ? 'work' : returnsId });
   }
 
   /**

@@ -21,8 +21,8 @@ export interface Observation {
   readonly isError?: true;
   /** Name of the step, question or child run that the call was recorded as. */
   readonly from?: string;
-  /** If that is a child run: id of the node whose output is the result, or null if its artifacts are. */
-  readonly node?: string | null;
+  /** If that is a child run: id of the node whose output is the result, or of several, or null if its artifacts are. */
+  readonly node?: string | readonly string[] | null;
   /** Whether that record holds the result. */
   readonly isRecorded?: boolean;
   /** A result that no record holds, if it is too long to show whole. */

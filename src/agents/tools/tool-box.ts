@@ -1,4 +1,5 @@
 /** The tools of one agent by name: its description for the model, and what a call runs. */
+import { graphOf, type GraphOrRunnable } from '../../graph/runnable-graph.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { AnsweredQuestion } from '../mcp/server-questions.ts';
 import { withoutDefaults } from '../../schema/schema-defaults.ts';
@@ -115,12 +116,12 @@ export interface ComposedTool<Schema extends AnySchema = AnySchema> extends Tool
 }
 
 /**
- * A tool that runs a node or a graph as a child run. The arguments are the child's input. The result is the node's output, or the graph's
- * artifacts.
+ * A tool that runs a node or a graph as a child run. The arguments are the child's input. The result is the node's output, or what the graph gives
+ * as a whole: what a workflow returns, the outputs of a flow's nodes, of a workflow read from a text its outputs; of any other its artifacts.
  */
 export interface NodeTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
-  readonly node: NodeDraft | Graph;
-  /** For a graph: id of the node whose output is the result. Default: the graph's artifacts are the result. */
+  readonly node: NodeDraft | GraphOrRunnable<never, unknown>;
+  /** For a graph: id of the node whose output is the result. Default: what the graph gives as a whole. */
   readonly result?: string;
 }
 
@@ -180,7 +181,9 @@ export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): A
     refuse('it needs a schema as its input');
   if ((typeof run === 'function') === (typeof node === 'object')) refuse('it needs a function `run`, or a `node`');
   checkToolOptions('tool', definition);
-  return definition;
+  // What builds a graph is built once.
+  const own = graphOf(node);
+  return own === undefined ? definition : ({ ...definition, node: own } as NodeTool<Schema>);
 }
 
 /**
@@ -193,7 +196,8 @@ export function strengthOfTool(definition: AgentTool): Strength {
     return strengthOfWork(known ?? { effect: declaredEffect(definition) });
   }
   const { node } = definition;
-  return 'nodeIndex' in node ? strengthOfGraph(node) : strengthOfNode(node);
+  const graph = graphOf(node);
+  return graph === undefined ? strengthOfNode(node as NodeDraft) : strengthOfGraph(graph);
 }
 
 export function isComposed(definition: AgentTool): definition is ComposedTool {
@@ -277,8 +281,8 @@ export interface NamedTool {
   readonly inputSchema: JsonSchema;
   /** Graph that the tool runs; undefined for functions. */
   readonly graph: Graph | undefined;
-  /** Id of the node whose output is the result; undefined if the graph's artifacts are the result. */
-  readonly nodeId: string | undefined;
+  /** Id of the node whose output is the result, or of some; undefined if the graph's artifacts are the result. */
+  readonly nodeId: string | readonly string[] | undefined;
 }
 
 /** The tools offered to the model at the moment. */
@@ -364,10 +368,11 @@ function noTool(name: string): CairnError {
 
 function targetOf(name: string, definition: AgentTool): Pick<NamedTool, 'graph' | 'nodeId'> {
   if (!('node' in definition)) return { graph: undefined, nodeId: undefined };
-  if ('nodeIndex' in definition.node) return { graph: definition.node, nodeId: definition.result };
+  const own = graphOf(definition.node);
+  if (own !== undefined) return { graph: own, nodeId: definition.result ?? own.result };
   const graph = compileGraph({
     id: name,
-    nodes: [{ id: name, ...definition.node }],
+    nodes: [{ id: name, ...(definition.node as NodeDraft) }],
     edges: [
       { from: START, to: name },
       { from: name, to: END },

@@ -1,4 +1,5 @@
 /** The tool calls of one conversation. Each is made once, identified by its tool and arguments. Failures are reported to the model. */
+import { resultAt } from '../../graph/runnable-graph.ts';
 import type { ToolCallPart } from '../../graph/contracts/model-messages.ts';
 import type { TraceSpan } from '../../graph/contracts/trace-span.ts';
 import { toolCallKey } from '../../model-calls/model-access.ts';
@@ -459,7 +460,7 @@ async function runAsChild(
   args: unknown,
 ): Promise<unknown> {
   const { status, state, error } = await ctx.run(graph as object, args, { name: key });
-  if (status === 'completed') return nodeId === undefined ? state.artifacts : state.outputs[nodeId];
+  if (status === 'completed') return resultAt(nodeId ?? null, state);
   throw new NodeFailure(error?.message ?? `it was ${status}`, { code: 'CHILD_FAILED', cause: error });
 }
 

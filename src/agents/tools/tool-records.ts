@@ -1,4 +1,5 @@
 /** What is on record of the tool calls of a visit. It stands, whatever the tools are now (A4). */
+import { resultAt } from '../../graph/runnable-graph.ts';
 import type { PastStep } from '../../graph/contracts/visit-past.ts';
 import { NodeFailure, type EffectClass, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { encodeValue } from '../../state/values/encode.ts';
@@ -120,9 +121,12 @@ export class ToolRecords {
 
   /**
    * The recorded result of a call.
-   * @param node - of a child run: id of the node whose output it is, null if its artifacts are. Default: the node of the tool's name
+   * @param node - of a child run: id of the node whose output it is, or of several; null if its artifacts are. Default: the node of the tool's name
    */
-  resultOf(from: string, node: string | null = toolOfName(from)): { readonly value: unknown } | undefined {
+  resultOf(
+    from: string,
+    node: string | readonly string[] | null = toolOfName(from),
+  ): { readonly value: unknown } | undefined {
     const { steps } = this.#read();
     const step = this.#namesOf(from).flatMap((name) => {
       const one = name === from || name.startsWith(`${from} answered `) ? steps.get(name) : undefined;
@@ -131,8 +135,8 @@ export class ToolRecords {
     if (step.length > 0) return { value: step.at(-1)?.output };
     const child = this.#ctx.past.childOf(from);
     if (child === undefined) return undefined;
-    if (node === null) return { value: child.artifacts };
-    return Object.hasOwn(child.outputs, node) ? { value: child.outputs[node] } : undefined;
+    if (typeof node === 'string' && !Object.hasOwn(child.outputs, node)) return undefined;
+    return { value: resultAt(node, child) };
   }
 
   /** Counts all that is on record of a call as made. */

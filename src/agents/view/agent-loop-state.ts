@@ -1,4 +1,5 @@
 /** One loop of an agent, for views of the agent's state. */
+import { resultAt } from '../../graph/runnable-graph.ts';
 import {
   type ModelUsage,
   textOf,
@@ -176,8 +177,12 @@ function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'outp
   if (step?.kind === 'step') return observation(step.output, from, note.isShown);
   const child = under(record.children, from);
   if (child === undefined) return { output: undefined };
-  const own = note.node === null ? undefined : child.nodes[note.node ?? toolOfName(from)];
-  return observation(own === undefined ? (child.channels['artifacts'] ?? {}) : own.output, from, note.isShown);
+  const artifacts = child.channels['artifacts'] ?? {};
+  const outputs = Object.fromEntries(Object.entries(child.nodes).map(([id, { output }]) => [id, output]));
+  const place = note.node === undefined ? toolOfName(from) : note.node;
+  // In older records artifacts are the result where there is no such node.
+  const isThere = typeof place !== 'string' || Object.hasOwn(outputs, place);
+  return observation(resultAt(isThere ? place : null, { outputs, artifacts }), from, note.isShown);
 }
 
 interface Folding {

@@ -334,7 +334,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Answers = NoN
         ...(onCancel !== undefined && { onCancel: onCancel.id }),
         ...(onRunFailure !== undefined && { onRunFailure: onRunFailure.id }),
       },
-      ...(returns !== undefined && { result: ({ outputs }) => outputs[returnsId] }),
+      ...(returns !== undefined && { result: returnsId }),
     });
   }
 

@@ -176,8 +176,7 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
       ...(webhooks !== undefined && { webhooks }),
       schemas: { ...(input && { input }), ...(scratch && { scratch }), ...(artifacts && { artifacts }) },
       policies: { ...policies, checkpoint: checkpointPolicy },
-      result: ({ outputs }) =>
-        Object.fromEntries(names.filter((name) => name in outputs).map((name) => [name, outputs[name]])),
+      result: names,
       ...(reducers === undefined ? {} : { reducers }),
     });
   }

@@ -12,7 +12,7 @@ import {
   type GraphDefinition,
   type NodeDefinition,
 } from '../../../graph/graph.ts';
-import type { EffectClass, StateView } from '../../../graph/contracts/node-contract.ts';
+import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../../text-workflow.ts';
 import {
@@ -74,7 +74,6 @@ export interface Compiling {
 
 /** The node whose output is the result of the run. */
 const outputsId = 'outputs';
-const outputsOf = ({ outputs }: StateView): unknown => outputs[outputsId];
 const restartsMaxDefault = 5;
 /** Attributes of a stage that name another. */
 const targetAttributes: readonly string[] = ['retry_target', 'fallback_retry_target'];
@@ -185,7 +184,7 @@ function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefiniti
       { from: outputsId, to: END },
     ],
     reducers,
-    result: outputsOf,
+    result: outputsId,
     ...renamedPart(parts.recorded, targets, parts.branchNames),
     policies: {
       routing: 'first',
@@ -216,7 +215,7 @@ function compileRestarts(
   const graph = compileGraph({
     ...more,
     id: pipeline.name,
-    result: outputsOf,
+    result: outputsId,
     policies: runPolicies(pipeline),
     webhooks: webhooksOf(pipeline),
     nodes: [

@@ -366,7 +366,7 @@ function buildGraph(
       policies: { ...policiesOf(file, around.checkpoint), ...(title !== undefined && { title }) },
       ...(file.webhooks.length > 0 && { webhooks: file.webhooks }),
       ...(text === undefined ? {} : { text }),
-      result: (state) => state.outputs[outputsId],
+      result: outputsId,
     });
     faults.take(graph.warnings);
     return graph;
