@@ -54,9 +54,16 @@ export const planMutants: readonly Mutant[] = [
   {
     name: 'a flow gives the node that runs it its artifacts',
     file: 'src/graph/runnable-graph.ts',
-    old: 'return result === undefined ? state.artifacts : result(state);',
-    new: 'return result === undefined ? state.artifacts : state.artifacts;',
-    tests: ['src/nodes/child-results.test.ts'],
+    old: 'return resultAt(result ?? null, state);',
+    new: 'return resultAt(null, state);',
+    tests: ['src/nodes/child-results.test.ts', 'test/composition.test.ts'],
+  },
+  {
+    name: 'a flow as a tool gives its artifacts',
+    file: 'src/agents/tools/tool-box.ts',
+    old: 'nodeId: definition.result ?? own.result',
+    new: 'nodeId: definition.result',
+    tests: ['test/composition.test.ts'],
   },
   {
     name: 'what makes a guided mission ask is counted over an extension alone',

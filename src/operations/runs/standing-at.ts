@@ -5,11 +5,12 @@ import { restingFrame, resultOf, standingOf, withFailures } from '../../engine/w
 import { metaOf } from '../../engine/commands/find-graph.ts';
 import { CairnError } from '../../errors.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import type { Graph } from '../../graph/graph.ts';
+import type { Graph, GraphStructure } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import { type AwaitedEffect, awaitedEffects } from '../../history/read/awaited-effects.ts';
 import { viewState } from '../../history/read/checkpoint-view.ts';
 import { readStructure } from '../../history/explain/structures.ts';
+import type { RunTree } from '../../state/tree.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { WorkContext } from '../contract/operation.ts';
 
@@ -22,8 +23,8 @@ export interface StandingAt {
 
 /**
  * Reads the standing. Where the graph is not known, nodes that routing passed over are listed only if they are recorded as skipped.
- * @throws CONFIG_INVALID the graph is not known here, and an older version that recorded no structure started the run; CHECKPOINT_* as
- * loading
+ * A run without a recorded structure, as a thread of another runtime is, has the nodes that are on record.
+ * @throws CHECKPOINT_* as loading
  */
 export async function readStandingAt(context: WorkContext, run: RunRow, seq: number): Promise<StandingAt> {
   const { store, blobs } = context;
@@ -35,8 +36,7 @@ export async function readStandingAt(context: WorkContext, run: RunRow, seq: num
     const result = await withFailures(context, run, resultOf(runId, seq, root, restingFrame(root, graph)));
     return { result, progress: progressOf(root, graph, result.skipped), awaits };
   }
-  const structure = await readStructure(context, { run, seq });
-  if (structure === undefined) throw graph;
+  const structure = (await readStructure(context, { run, seq })) ?? recordedStructure(run, root);
   const { skippedNodes } = positionsOf(root, undefined);
   const nodes = structure.nodes.map(({ id }) => ({ id: String(id) }));
   const state = viewState(root).state as StateView;
@@ -46,6 +46,12 @@ export async function readStandingAt(context: WorkContext, run: RunRow, seq: num
     progress: progressOf(root, { nodes, structure, text: metaOf(run).text }, skippedNodes),
     awaits,
   };
+}
+
+/** What is on record of a graph whose structure is not: its nodes, in the order of their first visits. */
+function recordedStructure({ graphId: id }: RunRow, { frame: { nodes } }: RunTree): GraphStructure {
+  const known = Object.keys(nodes).map((node) => ({ id: node }));
+  return { id, nodes: known, edges: [], reducers: {}, schemas: {}, policies: {} } as unknown as GraphStructure;
 }
 
 /** The graph; or why it is not known: nobody registered it, its module is gone or is not imported, its text cannot be read any more. */
