@@ -24,6 +24,7 @@ const pages: Readonly<Record<string, () => Promise<ComponentType>>> = {
   compare: async () => (await import('./pages/compare.tsx')).ComparePage,
   schedules: async () => (await import('./pages/schedules.tsx')).SchedulesPage,
   workers: async () => (await import('./pages/workers.tsx')).WorkersPage,
+  experiments: async () => (await import('./pages/experiments.tsx')).ExperimentsPage,
 };
 
 type Theme = 'light' | 'dark';
@@ -61,7 +62,7 @@ function listenForKeys(): void {
     const { target, key } = event;
     const isTyping = (target as Element).matches('input, select, textarea');
     if (isTyping || event.metaKey || event.ctrlKey || event.altKey || document.querySelector('dialog[open]')) return;
-    const to = { r: '', i: 'inbox', s: 'start', c: 'talk', t: 'schedules', w: 'workers' }[key];
+    const to = { r: '', i: 'inbox', s: 'start', c: 'talk', t: 'schedules', w: 'workers', e: 'experiments' }[key];
     if (isGoing && to !== undefined) goTo(linkTo(to));
     else if (key === '?') areKeysShown.value = true;
     else if (key === '/') {
@@ -83,6 +84,7 @@ function Keys(): JSX.Element | null {
     ['g c', 'chat with an agent'],
     ['g t', 'schedules'],
     ['g w', 'workers'],
+    ['g e', 'experiments'],
     ['/', 'find a run'],
     ['j k', 'next, previous row'],
     ['← →', 'on a run: a checkpoint back, forth'],
@@ -119,6 +121,7 @@ function Rail(): JSX.Element {
     ...(me.value?.chat === undefined ? [] : [['talk', 'Chat', 'chat'] as const]),
     ['schedules', 'Schedules', 'clock'],
     ['workers', 'Workers', 'workers'],
+    ['experiments', 'Experiments', 'fork'],
   ] as const;
   return (
     <header class="rail">

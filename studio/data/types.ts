@@ -46,6 +46,11 @@ export interface ListedRun {
   readonly awaits?: readonly AwaitedEffect[];
 }
 
+export type {
+  ReadExperimentsOutput as ExperimentsAnswer,
+  ShownExperiment,
+  ShownPair,
+} from '../../src/operations/experiments/read-experiments.ts';
 export type { ShownSchedule } from '../../src/operations/runs/schedules.ts';
 export type { ListWorkersOutput as WorkersAnswer } from '../../src/operations/store/list-workers.ts';
 export type { LimitUsage as ShownLimit } from '../../src/engine/places/limit-settings.ts';

@@ -1,6 +1,13 @@
 /** What is said of the nodes and edges of a graph. Pure. */
 import { writtenLabels } from '../../src/dialects/dot/picture/edge-labels.ts';
 import type { StructureEdge, StructureNode } from '../data/types.ts';
+import type { Tone } from '../words.ts';
+
+/** How a node stands. */
+export interface NodeStanding {
+  readonly tone: Tone;
+  readonly visits: number;
+}
 
 /** What its author called a node, in a pipeline of DOT. */
 export function labelOfNode(node: StructureNode | undefined): string | undefined {

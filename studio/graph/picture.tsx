@@ -11,14 +11,8 @@ import {
 } from '../../src/graph/drawing/draw-graph.ts';
 import { foldGraph, type Folded, type Link } from '../../src/graph/drawing/layout.ts';
 import type { Structure, StructureNode } from '../data/types.ts';
-import { actsOutside, edgeWords, labelOfNode } from './nodes.ts';
+import { actsOutside, edgeWords, labelOfNode, type NodeStanding } from './nodes.ts';
 import { count, countOf, effectWords, toneWords, type Tone } from '../words.ts';
-
-/** How a node stands. */
-export interface NodeStanding {
-  readonly tone: Tone;
-  readonly visits: number;
-}
 
 type Standings = ReadonlyMap<string, NodeStanding>;
 

@@ -8,6 +8,7 @@ import { Mark } from '../parts/icons.tsx';
 import { Inline } from '../parts/value.tsx';
 import { goTo, linkToRun, linkWith, readNumber, readParam } from '../url.ts';
 import { bytes, cost, countOf, duration, nodeName, runWords } from '../words.ts';
+import { GraphOf } from './run/graph-of.tsx';
 import { toneOf } from './run/story-lines.ts';
 import '../style/run.css';
 import '../style/tables.css';
@@ -109,6 +110,7 @@ function Column({ side, runId, at }: ColumnProps): JSX.Element {
                 </>
               )}
             </dl>
+            <GraphOf key={runId} runId={runId} at={at} />
           </>
         )}
       </div>

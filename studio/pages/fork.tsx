@@ -118,7 +118,7 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
   const [input, setInput] = useState<unknown>(state['input']);
   const [more, setMore] = useState<readonly (readonly [path: string, value: unknown])[]>([]);
   const [answer, setAnswer] = useState<Values>({});
-  const [noEffects, setNoEffects] = useState(false);
+  const [noEffects, setNoEffects] = useState(readParam('noEffects') === '1');
   const [round, setRound] = useState(0);
   const [confirmed, setConfirmed] = useState<string>();
   const [failed, setFailed] = useState<Problem>();

@@ -302,6 +302,11 @@ function Actions({
         </a>
       )}
       {may('fork') && (
+        <a class="button" href={linkTo('fork', { id: runId, at: moment.isLive ? 0 : moment.seq, noEffects: 1 })}>
+          Try a change
+        </a>
+      )}
+      {may('fork') && (
         <a class="button primary" href={linkTo('fork', { id: runId, at: moment.seq })}>
           <Icon name="fork" size={14} />
           {moment.isLive ? 'Fork' : `Fork at ${moment.seq}`}

@@ -145,6 +145,9 @@ export function RunsPage(): JSX.Element {
         <span class="quiet small" role="status">
           {isLoaded && `${count(shown.length)}${hasMore ? '+' : ''}`}
         </span>
+        <a class="linked small narrow-only" href={linkTo('experiments')}>
+          Experiments
+        </a>
         <a class="button push" href={linkTo('start')}>
           <Icon name="plus" size={14} />
           Start a run

@@ -288,6 +288,48 @@ test('P6 one item of 500 is found by its name or because it failed, with why, to
   await page.context().close();
 }, 240_000);
 
+test('P6 an experiment is a table of its pairs, by verdict and by cost, with a pair beside its two graphs; and a change is tried on a run without acting', async (context) => {
+  if (!isThere) context.skip(absent);
+  for (const runId of ['e1', 'e2']) await runInShop(studio, 'order', runId, { amount: 40 });
+  const definition = {
+    name: 'limits',
+    workflow: 'order',
+    dataset: { runs: ['e1', 'e2'] },
+    undeclared: 'run',
+    arms: { same: {}, dear: { set: { 'input.amount': 5_000 } } },
+  };
+  await studio.call('POST', '/experiments', { definition });
+  const { page, faults } = await studio.visit('/');
+  await page.getByRole('link', { name: 'Experiments' }).click();
+  const card = page.getByRole('region', { name: 'Experiment limits' });
+  await card.getByRole('row', { name: /^same.*equal 2/u }).waitFor();
+  expect(await faultsOf(page)).toEqual([]);
+  await card.getByRole('link', { name: 'limits' }).click();
+  const pairs = page.getByRole('list', { name: 'Pairs' });
+  await expect.poll(() => pairs.getByRole('link').count()).toBe(4);
+  await page.getByRole('button', { name: 'equal 2' }).click();
+  await expect.poll(() => pairs.getByRole('link').count()).toBe(2);
+  await page.getByRole('button', { name: 'equal 2' }).click();
+  await page.getByLabel('Arm', { exact: true }).selectOption('dear');
+  await expect.poll(() => pairs.getByRole('link').count()).toBe(2);
+  expect(await faultsOf(page)).toEqual([]);
+  await pairs.getByRole('link').first().click();
+  const state = page.getByRole('region', { name: 'State and outputs' });
+  await state.getByRole('row', { name: /^input\.amount/u }).waitFor();
+  for (const name of ['First run', 'Second run'])
+    await page.getByRole('region', { name }).getByRole('group', { name: 'Graph of 3 nodes' }).waitFor();
+  expect(await faultsOf(page)).toEqual([]);
+  // On any run, at once: what it would do is seen, and nothing acts.
+  await page.goto(`${studio.url}/run?id=e1`);
+  await page.getByRole('link', { name: 'Try a change' }).click();
+  const beside = page.getByRole('region', { name: 'What would happen' });
+  await page.getByLabel('amount').fill('5');
+  await beside.getByText('1 changed').waitFor();
+  expect(await beside.getByLabel(/^It cannot act/u).isChecked()).toBe(true);
+  expect(faults).toEqual([]);
+  await page.context().close();
+}, 240_000);
+
 test('P6 a schedule is seen with its next time, paused and resumed', async (context) => {
   if (!isThere) context.skip(absent);
   const add = ['schedule', 'add', 'workflows/report.yaml', '--cron', '0 7 * * *', '--name', 'report'];

@@ -12,8 +12,11 @@ export interface ReadExperimentsInput {
   readonly name?: string;
   readonly with?: string;
   readonly verdict?: readonly string[];
+  readonly order?: string;
   readonly limit?: number;
 }
+
+const limitDefault = 50;
 
 type Counts = Readonly<Record<string, number>>;
 
@@ -44,6 +47,7 @@ export interface ShownPair {
   readonly verdict: string;
   /** The run to look at. */
   readonly fork: string;
+  readonly spent: Counts;
   readonly because?: readonly string[];
 }
 
@@ -81,7 +85,12 @@ interface Found {
     readonly arms: Readonly<
       Record<
         string,
-        readonly { readonly fork: string; readonly verdict: string; readonly because?: readonly string[] }[]
+        readonly {
+          readonly fork: string;
+          readonly verdict: string;
+          readonly spent: Counts;
+          readonly because?: readonly string[];
+        }[]
       >
     >;
   }[];
@@ -116,16 +125,32 @@ async function read(
 function allPairs(found: Found | undefined): readonly ShownPair[] {
   return (found?.rows ?? []).flatMap(({ item, arms }) =>
     Object.entries(arms).flatMap(([arm, own]) =>
-      own.map(({ fork, verdict, because }) => ({ item, arm, verdict, fork, ...(because && { because }) })),
+      own.map(({ fork, verdict, spent, because }) => ({
+        item,
+        arm,
+        verdict,
+        fork,
+        spent,
+        ...(because && { because }),
+      })),
     ),
   );
 }
 
 /** @param wanted - verdicts; default: all but equal ones */
-function pairsOf(found: Found | undefined, wanted: readonly string[] | undefined, limit: number): readonly ShownPair[] {
-  return allPairs(found)
-    .filter(({ verdict }) => wanted?.includes(verdict) ?? verdict !== 'equal')
-    .slice(0, limit);
+function pairsOf(
+  found: Found | undefined,
+  { verdict: wanted, order = 'item', limit = limitDefault }: ReadExperimentsInput,
+): readonly ShownPair[] {
+  const pairs = allPairs(found).filter(({ verdict }) => wanted?.includes(verdict) ?? verdict !== 'equal');
+  const ordered = order === 'cost' ? pairs.toSorted((a, b) => priceOf(b) - priceOf(a)) : pairs;
+  return ordered.slice(0, limit);
+}
+
+/** What a pair cost: money where it is known, else tokens. */
+function priceOf({ spent }: ShownPair): number {
+  const { usd, cost, inputTokens = 0, outputTokens = 0 } = spent;
+  return usd ?? cost ?? inputTokens + outputTokens;
 }
 
 /** Pairs of the same item, arm and repeat that came to another verdict. */
@@ -162,7 +187,13 @@ export const readExperiments: RoutedOperation<ReadExperimentsInput, ReadExperime
       description: 'only pairs with this verdict',
       choices: verdicts,
     },
-    limit: { type: 'integer', description: 'at most so many pairs', default: 50, min: 1, max: 1_000 },
+    order: {
+      type: 'text',
+      description: 'of pairs: as the items are, or the dearest first',
+      choices: ['item', 'cost'],
+      default: 'item',
+    },
+    limit: { type: 'integer', description: 'at most so many pairs', default: limitDefault, min: 1, max: 1_000 },
   },
   output: 'the experiments, and pairs of the one that was named',
   outputSchema: objectOf(
@@ -199,6 +230,7 @@ export const readExperiments: RoutedOperation<ReadExperimentsInput, ReadExperime
               arm: described(text, 'the name of the arm'),
               verdict: described(text, 'what became of the item'),
               fork: described(text, 'id of the run to look at'),
+              spent: amounts,
             },
             { because: described(texts, 'what it would have done, asked or read, or why it failed') },
           ),
@@ -225,13 +257,14 @@ export const readExperiments: RoutedOperation<ReadExperimentsInput, ReadExperime
   route: 'GET /experiments',
   tool: {},
   /** @throws RUN_NOT_FOUND */
-  async run(context, { name, with: earlier, verdict, limit = 50 }) {
+  async run(context, input) {
+    const { name, with: earlier, limit = limitDefault } = input;
     if (name !== undefined) {
       const { experiment, found } = await readNamed(context, name);
       const before = earlier === undefined ? undefined : await readNamed(context, earlier);
       return {
         experiments: [experiment],
-        pairs: pairsOf(found, verdict, limit),
+        pairs: pairsOf(found, input),
         ...(before && { changes: changesOf(before.found, found, limit) }),
       };
     }

@@ -3,8 +3,8 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { may } from '../../data/api.ts';
 import type { NodeView, Structure, StructureNode, Visit } from '../../data/types.ts';
-import { actsOutside, labelOfNode } from '../../graph/nodes.ts';
-import { Picture, type NodeStanding } from '../../graph/picture.tsx';
+import { actsOutside, labelOfNode, type NodeStanding } from '../../graph/nodes.ts';
+import { Picture } from '../../graph/picture.tsx';
 import { Awaited } from '../../parts/common.tsx';
 import { Icon, Mark } from '../../parts/icons.tsx';
 import { Inline } from '../../parts/value.tsx';
@@ -12,6 +12,7 @@ import { VirtualList } from '../../parts/virtual-list.tsx';
 import { linkTo, linkWith, readParam } from '../../url.ts';
 import { cost, countOf, duration, effectWords, nodeName, nodeTone, toneWords, type Tone } from '../../words.ts';
 import { PictureBox } from './picture-box.tsx';
+import { drawnNodes, takenEdges } from './standings.ts';
 import { useSeqBefore, type Moment } from './moment.ts';
 
 /** The graph within a node, and the path to it. */
@@ -19,27 +20,6 @@ function structureAt(structure: Structure, path: readonly string[]): Structure {
   let at = structure;
   for (const id of path) at = at.nodes.find((node) => node.id === id)?.subgraph ?? at;
   return at;
-}
-
-/** How nodes of a graph stand. Of what is within a node all together counts. */
-function drawnNodes({ checkpoint }: Moment, inside: readonly string[]): ReadonlyMap<string, NodeStanding> {
-  const found = new Map<string, NodeStanding>();
-  const waits = checkpoint?.view.waits ?? [];
-  const ids = (path: readonly string[]): string | undefined =>
-    inside.every((id, index) => path.includes(id) && (index > 0 || path[0] === id))
-      ? path.slice(inside.length === 0 ? 0 : inside.length).find((part) => part !== '')
-      : undefined;
-  for (const { path, status, visits } of checkpoint?.view.nodes ?? []) {
-    const id = inside.length === 0 ? path[0] : ids(path);
-    if (id === undefined || (inside.length === 0 ? path.length > 1 : false)) continue;
-    const own = waits.filter(({ node }) => node[inside.length === 0 ? 0 : node.length - 1] === id);
-    found.set(id, { tone: nodeTone(status, own), visits });
-  }
-  return found;
-}
-
-function takenEdges({ story }: Moment): ReadonlySet<string> {
-  return new Set(story?.taken?.map(({ path, to }) => `${path.at(-1)}\n${to}`));
 }
 
 export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element {
