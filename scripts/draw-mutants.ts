@@ -6,7 +6,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createSeededRandom, type SeededRandom } from '../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../src/ports/seeded-random.ts';
 import { findEdits, operators, type Edit, type Operator } from './mutants/operators.ts';
 
 const root = resolve(import.meta.dirname, '..');

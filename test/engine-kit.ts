@@ -15,7 +15,7 @@ import type { EffectClass, NodeContext } from '../src/graph/contracts/node-contr
 import type { Ids } from '../src/ports/ids.ts';
 import type { RunRow, Store } from '../src/ports/store.ts';
 import { createMemoryStore } from '../src/stores/memory/memory-store.ts';
-import { createVirtualClock, type VirtualClock } from '../src/testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../src/ports/virtual-clock.ts';
 import { within } from './support/awaited.ts';
 
 let runCount = 0;

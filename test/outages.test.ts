@@ -1,7 +1,8 @@
 /** Outages of a store that are longer than leases, under workers that all live: each run goes on within two leases of the return (O2.8). */
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../src/stores/memory/index.ts';
-import { createSeededRandom, createVirtualClock } from '../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../src/ports/seeded-random.ts';
+import { createVirtualClock } from '../src/ports/virtual-clock.ts';
 import { cutStore } from './support/cut-store.ts';
 import { seeds } from './support/scale.ts';
 import { startFleet, type Fleet } from './support/fleet.ts';

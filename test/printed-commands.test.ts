@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CairnError, commandText } from '../src/errors.ts';
 import { errorTable, type ErrorCode } from '../src/error-table.ts';
-import { createSeededRandom } from '../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../src/ports/seeded-random.ts';
 import { scale } from './support/scale.ts';
 
 const root = join(import.meta.dirname, '..');

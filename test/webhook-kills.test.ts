@@ -6,7 +6,7 @@ import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { openFolder } from './cli/cairn.ts';
-import { createSeededRandom } from '../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../src/ports/seeded-random.ts';
 import { until, within } from './support/awaited.ts';
 import { scale } from './support/scale.ts';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { openOn, preparePostgres, type PostgresUnderTest } from '../../test/support/postgres-store.ts';
 import { isProving, scale } from '../../test/support/scale.ts';
 import { moveAndTakeOver, runFleet, type FleetOptions } from './fleet.ts';

@@ -34,7 +34,7 @@ const sandboxesTests = [
 const hostsTests = [
   'src/hosts/fetch-host.test.ts',
   'src/hosts/hosts.test.ts',
-  'src/hosts/wake-host.test.ts',
+  'src/app/wake-host.test.ts',
   'test/hosts/guide-hosts.test.ts',
   'test/hosts/restate-kills.test.ts',
   'test/hosts/restate.test.ts',
@@ -305,7 +305,7 @@ export const drawnMutants: readonly Mutant[] = [
   },
   {
     name: 'hosts 3: and and or are swapped',
-    file: 'src/hosts/wake-host.ts',
+    file: 'src/app/wake-host.ts',
     old: "  if (url === null || !/^https?:$/u.test(url.protocol)) throw invalidOption(path, 'it is the URL of a server');",
     new: "  if (url === null && !/^https?:$/u.test(url.protocol)) throw invalidOption(path, 'it is the URL of a server');",
     tests: hostsTests,
@@ -319,7 +319,7 @@ export const drawnMutants: readonly Mutant[] = [
   },
   {
     name: 'hosts 5: an element is left out',
-    file: 'src/hosts/wake-host.ts',
+    file: 'src/app/wake-host.ts',
     old: "  refuseUnknownKeys('wakeByRestate', options, ['ingress', 'token'] satisfies (keyof RestateWakeOptions)[]);",
     new: "  refuseUnknownKeys('wakeByRestate', options, [ 'token'] satisfies (keyof RestateWakeOptions)[]);",
     tests: hostsTests,
@@ -333,7 +333,7 @@ export const drawnMutants: readonly Mutant[] = [
   },
   {
     name: 'hosts 7: a number is one more',
-    file: 'src/hosts/wake-host.ts',
+    file: 'src/app/wake-host.ts',
     old: 'const wakeMs = 3_000;',
     new: 'const wakeMs = 3001;',
     tests: hostsTests,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node } from '../../test/engine-kit.ts';
 import { recordTelemetry } from '../../test/support/recorded-telemetry.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
-import { createVirtualClock } from '../testing/virtual-clock.ts';
+import { createVirtualClock } from '../ports/virtual-clock.ts';
 import { createEngine } from './engine.ts';
 
 test('E10.1 a worker tells how many runs are ready for it, and for how long the oldest has been', async () => {

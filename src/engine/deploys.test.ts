@@ -6,7 +6,7 @@ import { CodeWaits, listWorkers } from '../history/read/list-workers.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import type { Engine } from './api.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
-import { createVirtualClock } from '../testing/virtual-clock.ts';
+import { createVirtualClock } from '../ports/virtual-clock.ts';
 import { createEngine } from './engine.ts';
 import { createEngineWorker, type Worker } from './worker.ts';
 

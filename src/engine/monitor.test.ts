@@ -6,7 +6,7 @@ import { within } from '../../test/support/awaited.ts';
 import { listWorkers } from '../history/read/list-workers.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
-import { createVirtualClock } from '../testing/virtual-clock.ts';
+import { createVirtualClock } from '../ports/virtual-clock.ts';
 import { createEngine } from './engine.ts';
 import { createMonitor } from './monitor.ts';
 import { createEngineWorker } from './worker.ts';

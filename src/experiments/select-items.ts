@@ -1,11 +1,11 @@
 /** The items of a data set: recorded runs, chosen by what the store knows of them. */
+import { seededRandom } from '../ports/seeded-random.ts';
 import { CairnError } from '../errors.ts';
 import { ageMs } from '../graph/retention.ts';
 import type { History } from '../history/history.ts';
 import { isOfExperiment } from '../history/stored/run-ids.ts';
 import type { Labels } from '../ports/store.ts';
 import type { DatasetInput } from './datasets.ts';
-import { seededRandom } from './statistics.ts';
 
 /** Which runs. All conditions must hold. */
 export interface Dataset {

@@ -1,6 +1,7 @@
 /** Chance and change: intervals, the exact test, and how often chance alone is called a change. */
+import { seededRandom } from '../ports/seeded-random.ts';
 import { expect, test } from 'vitest';
-import { differenceOf, holm, mcnemar, seededRandom } from './statistics.ts';
+import { differenceOf, holm, mcnemar } from './statistics.ts';
 
 test('EX3 the exact test gives what a binomial gives, also of more items than a number of their ways can hold', () => {
   expect(mcnemar(0, 0)).toBe(1);

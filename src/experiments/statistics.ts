@@ -1,18 +1,6 @@
 /** Tells chance from change: what differs between two arms over the items of a data set. */
 
-/** Numbers in [0, 1), the same for one seed. */
-export type Random = () => number;
-
-/** Mulberry32. */
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
+import type { Random } from '../ports/seeded-random.ts';
 
 /** A seed for a text. */
 export function seedOf(text: string): number {

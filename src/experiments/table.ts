@@ -1,8 +1,9 @@
 /** The table of an experiment: for each arm how many pairs came to which verdict, and whether that is more than chance. */
+import { seededRandom } from '../ports/seeded-random.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { addAmounts } from '../graph/amounts.ts';
 import { verdicts, type Pair, type Row, type Verdict } from './judge-item.ts';
-import { differenceOf, holm, meanOf, seededRandom, seedOf, type Difference } from './statistics.ts';
+import { differenceOf, holm, meanOf, seedOf, type Difference } from './statistics.ts';
 
 /** What the items say together of an arm, by one scorer. */
 export interface ArmFinding extends Difference {

@@ -3,4 +3,4 @@ export type { RunWaker } from '../engine/api.ts';
 export { fetchHost, type FetchHost, type FetchHostOptions } from './fetch-host.ts';
 export { restateHost, type RestateHost, type RestateHostOptions } from './restate-host.ts';
 export type { HostedGraph } from './slices.ts';
-export { wakeByFetch, wakeByRestate, type FetchWakeOptions, type RestateWakeOptions } from './wake-host.ts';
+export { wakeByFetch, wakeByRestate, type FetchWakeOptions, type RestateWakeOptions } from '../app/wake-host.ts';

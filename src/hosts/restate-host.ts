@@ -1,4 +1,5 @@
 /** A host over Restate: one virtual object a run, whose one handler advances it for a slice of time (docs/spec/hosts.md). */
+import { invalidOption, wakeByRestate } from '../app/wake-host.ts';
 import type * as Restate from '@restatedev/restate-sdk';
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -6,8 +7,7 @@ import type { AdvanceResult, RunWaker } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { importPeer } from '../optional-peers.ts';
-import { invalidOption, nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Hosted } from './slices.ts';
-import { wakeByRestate } from './wake-host.ts';
+import { nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Hosted } from './slices.ts';
 
 /** How long a slice is. Long, so that few calls are made for a run; what is short ends earlier by itself. */
 const defaultForMs = 60_000;

@@ -1,4 +1,5 @@
 /** What all hosts share: the graphs that they serve, how long a slice of a run is, and the sweep that repairs lost wake-ups (HO2, HO6). */
+import { invalidOption } from '../app/wake-host.ts';
 import type { AdvanceResult, Engine } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
@@ -47,10 +48,6 @@ function deadlineMs({ effect, timeoutMs }: Graph['nodes'][number], { ports: { bo
   const isActing = effect === 'write' || effect === 'external';
   const limitMs = timeoutMs ?? (isActing ? bounds.effectMs : 0);
   return limitMs === 0 ? 0 : limitMs + bounds.cancelGraceMs;
-}
-
-export function invalidOption(path: string, reason: string): CairnError {
-  return new CairnError('CONFIG_INVALID', { path, reason });
 }
 
 /** When a run is to be advanced again, in ms from now: 0 is at once; undefined, when a message comes, or never (HO8). */

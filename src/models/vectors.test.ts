@@ -10,7 +10,7 @@ import { embedTexts, rerankDocuments } from '../agents/model/vector-steps.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { Models } from '../ports/model.ts';
-import { createVirtualClock } from '../testing/virtual-clock.ts';
+import { createVirtualClock } from '../ports/virtual-clock.ts';
 import { createAiSdkModels } from './ai-sdk.ts';
 import { createCassetteModels } from './cassette/cassette.ts';
 import { limitModels } from './limit/limit-models.ts';

@@ -3,7 +3,7 @@ import type { Claim, Store } from '../ports/store.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { createFaultyStore, type FaultyStoreOptions } from './faulty-store.ts';
 import { admission, checkpoint, commitOf, keyOf, message, readSeqs, startRun } from './store-suite/examples.ts';
-import { createVirtualClock, type VirtualClock } from './virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../ports/virtual-clock.ts';
 
 let inner: Store;
 let clock: VirtualClock;

@@ -3,7 +3,7 @@
 import { CairnError, maybeWritten, type ErrorData } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimableQuery, Commit, CountQuery, Store } from '../ports/store.ts';
-import { createSeededRandom, type SeededRandom } from './virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../ports/seeded-random.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export type StoreMethod = Exclude<

@@ -65,4 +65,4 @@ export {
   type VirtualClock,
   type VirtualClockOptions,
   type VirtualProcess,
-} from './virtual-clock.ts';
+} from '../ports/virtual-clock.ts';

@@ -11,7 +11,7 @@ import type { ModelRequest, Models } from '../../src/ports/model.ts';
 import { encodeValue } from '../../src/state/values/encode.ts';
 import { hashText } from '../../src/state/values/canonical-text.ts';
 import type { CrashCase, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
-import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
+import type { SeededRandom } from '../../src/ports/seeded-random.ts';
 import { sayAnswer, sayCalls } from './say.ts';
 
 const toolNames = [

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { seeds } from '../support/scale.ts';
 import { tellFaults } from '../support/smallest.ts';
 import { agentCase, describeAgent, planAgent, smallerAgents } from './agent-plan.ts';

@@ -14,7 +14,7 @@ import { createScriptedModels, type Script } from '../../src/models/scripted.ts'
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { shellBlock } from '../../src/nodes/blocks/shell.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { createVirtualClock } from '../../src/testing/virtual-clock.ts';
+import { createVirtualClock } from '../../src/ports/virtual-clock.ts';
 import { createBench, edges, graphOf, runToRest, testIds } from '../engine-kit.ts';
 import { read } from '../yaml-kit.ts';
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { readAgentState } from '../../src/agents/view/agent-state.ts';
 import { createScriptedModels, type ScriptedModels } from '../../src/models/scripted.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { createBench, runToRest } from '../engine-kit.ts';
 import { tellFaults } from '../support/smallest.ts';
 import { agentCase, answerOf, describeAgent, planAgent, smallerAgents, type AgentPlan } from './agent-plan.ts';

@@ -21,7 +21,8 @@ import { planProperty } from '../random-graph/smaller-plan.ts';
 import { seeds } from '../support/scale.ts';
 import { yamlProperty } from '../support/smaller-yaml.ts';
 import { tellFaults, type Property } from '../support/smallest.ts';
-import { createSeededRandom, type SeededRandom, createVirtualClock } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
+import { createVirtualClock } from '../../src/ports/virtual-clock.ts';
 import { planYaml, yamlPlanCase, type YamlPlan } from '../support/yaml-plan.ts';
 
 /** Trials of each graph. */

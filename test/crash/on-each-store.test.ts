@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import type { CrashCase, CrashKitOptions } from '../../src/testing/crash-kit/process-life.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { agentCase, planAgent } from '../agents/agent-plan.ts';
 import { planRandomGraph } from '../random-graph/plan-random-graph.ts';
 import { randomGraphCase } from '../random-graph/random-graph.ts';

@@ -9,7 +9,7 @@ import { planRandomGraph, type RandomGraphPlan } from '../random-graph/plan-rand
 import { planProperty } from '../random-graph/smaller-plan.ts';
 import { seeds } from '../support/scale.ts';
 import { tellFaults } from '../support/smallest.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const tried = seeds(6, 400);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { readDot, type StageHandler } from '../../src/dialects/dot/index.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import { driveRun, type EffectEntry } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { digraph, dotOptions } from '../dot-kit.ts';
 import { dyingEngine, settleDown } from '../dying-engine.ts';
 import { afterCrash, createBench } from '../engine-kit.ts';

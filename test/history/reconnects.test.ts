@@ -12,7 +12,7 @@ import { followRuns } from '../../src/history/read/follow-runs.ts';
 import { followHistory, type FollowedEvent } from '../../src/history/read/follow.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, rowOf, type Bench } from '../engine-kit.ts';
 import { scale, seeds } from '../support/scale.ts';
 import { within } from '../support/awaited.ts';

@@ -11,7 +11,7 @@ import { errorTable } from '../../src/errors.ts';
 import type { JsonSchema } from '../../src/graph/contracts/node-type.ts';
 import { bearerTokens, createHandler } from '../../src/http/index.ts';
 import { schemaFaults } from '../../src/schema/json-schema.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import { within } from '../support/awaited.ts';
 import { scale } from '../support/scale.ts';
 

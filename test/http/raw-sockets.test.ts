@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { operationRoutes } from '../../src/http/routes.ts';
 import { startServer, type Server } from '../../src/http/serve.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import { within } from '../support/awaited.ts';
 import { exchange, type RawAnswer } from '../support/raw-socket.ts';
 import { seeds } from '../support/scale.ts';

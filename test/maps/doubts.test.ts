@@ -1,6 +1,6 @@
 /** Maps killed at every commit: they end, and have done outside, what they might have without. */
 import { expect, test } from 'vitest';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { tellFaults } from '../support/smallest.ts';
 import { killedAt, type MapEnd } from './killed-map.ts';
 import { begunInSomeOrder, itemEnd } from './map-orders.ts';

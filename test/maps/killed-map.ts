@@ -2,7 +2,7 @@
 import type { OpenQuestion, RunResult } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { driveRun } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { dyingEngine, settleDown } from '../dying-engine.ts';
 import { createBench, testIds, type Bench } from '../engine-kit.ts';
 import { mixNumber } from '../random-graph/mix-number.ts';

@@ -1,5 +1,5 @@
 /** Random maps: what their items do, how many have a place at once, and whether failures are gathered. */
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import { withEach, withoutEach } from '../support/smallest.ts';
 
 /** What an item does in one of its calls: something outside, a question, or work that leaves no trace. */

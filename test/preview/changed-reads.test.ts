@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Graph, GraphNode } from '../../src/graph/graph.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import { mixNumber } from '../random-graph/mix-number.ts';
 import { planRandomGraph, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';

@@ -1,7 +1,7 @@
 /** Forks a run, then the fork, then the fork of the fork, each from anywhere in its history, and previews each before it is made. */
 import type { ForkOptions, OpenQuestion, PreviewRow } from '../../src/engine/api.ts';
 import { CairnError } from '../../src/errors.ts';
-import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
+import type { SeededRandom } from '../../src/ports/seeded-random.ts';
 import { findPreviewFaults, type PreviewFault } from './find-preview-faults.ts';
 import { tenant, type ForkTrial } from './fork-trial.ts';
 import { readForkVisits, restingNodes } from './visits.ts';

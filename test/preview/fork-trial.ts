@@ -8,7 +8,8 @@ import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { type CrashCase, mortalStore, Life, mortalOracle } from '../../src/testing/crash-kit/process-life.ts';
 import { driveRun, createEffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { createSeededRandom, createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
+import { createVirtualClock, type VirtualClock } from '../../src/ports/virtual-clock.ts';
 
 export interface ForkTrial {
   readonly engine: Engine;

@@ -1,7 +1,7 @@
 /** What a preview says is what then happens: every visit, both ways, over random graphs and patches and three generations of forks (X5). */
 import { expect, test } from 'vitest';
 import type { ForkOptions } from '../../src/engine/api.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import { planRandomGraph, type RandomGraphOptions, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { randomGraphCase } from '../random-graph/random-graph.ts';
 import { planProperty } from '../random-graph/smaller-plan.ts';

@@ -1,6 +1,6 @@
 /** Kills a run somewhere, or lets it fail, and previews each resume before it is done. */
 import type { PreviewOptions, PreviewRow, RunResult } from '../../src/engine/api.ts';
-import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
+import type { SeededRandom } from '../../src/ports/seeded-random.ts';
 import { findPreviewFaults, type PreviewFault } from './find-preview-faults.ts';
 import { tenant, type ForkTrial } from './fork-trial.ts';
 import { readResumeVisits, restingNodes } from './visits.ts';

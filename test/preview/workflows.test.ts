@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { ForkOptions, OpenQuestion } from '../../src/engine/api.ts';
 import { END, START } from '../../src/graph/graph.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import { planYaml, yamlPlanCase } from '../support/yaml-plan.ts';
 import { yamlBench } from '../yaml-bench.ts';
 import type { PreviewFault } from './find-preview-faults.ts';

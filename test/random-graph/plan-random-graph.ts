@@ -1,7 +1,7 @@
 /** The shape of a random graph, drawn from a seed: plain data, from which a graph is built for each process. */
 import type { EffectClass } from '../../src/graph/contracts/node-contract.ts';
 import type { CheckpointPolicy, NodeCheckpoint, OnFailure } from '../../src/graph/graph.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 
 export interface RandomGraphOptions {
   /** Nodes of the graph, at most. Default 8. */

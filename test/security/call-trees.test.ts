@@ -15,7 +15,7 @@ import { createScriptedModels } from '../../src/models/scripted.ts';
 import { mission } from '../../src/plans/index.ts';
 import type { Sandbox, SandboxEnd } from '../../src/ports/sandboxes.ts';
 import { sandboxNode, sandboxTools, type SandboxOptions } from '../../src/sandboxes/index.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { createBench, resumeToRest, runToRest } from '../engine-kit.ts';
 import { seeds } from '../support/scale.ts';
 import { argsOf, logOf } from '../support/tool-server.ts';

@@ -12,7 +12,7 @@ import { convertText } from '../../src/dialects/convert/convert-text.ts';
 import { openApp } from '../../src/app/open-app.ts';
 import { bearerTokens } from '../../src/http/authorize.ts';
 import { createHandler } from '../../src/http/handler.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { createWorkspace, serveHere } from '../mcp/mcp-kit.ts';
 import { isProving, sample, scale } from '../support/scale.ts';
 

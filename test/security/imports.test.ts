@@ -13,7 +13,7 @@ import { importRun, type ImportRunOutput } from '../../src/operations/store/move
 import { resumeRun } from '../../src/operations/runs/resume-run.ts';
 import { startRun } from '../../src/operations/runs/start-run.ts';
 import { answerWait } from '../../src/operations/waits/answer-wait.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
 

@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
 import { environment, main, openFolder, type Folder } from '../cli/cairn.ts';
 import { scale } from '../support/scale.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 900_000 });

@@ -2,7 +2,7 @@
 import type { OpenQuestion } from '../../src/engine/api.ts';
 import { CairnError } from '../../src/errors.ts';
 import { type CrashUsers, decideDoubt } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
+import type { SeededRandom } from '../../src/ports/seeded-random.ts';
 import { isExpected, openProcess, type SimulatedNode, type SimulationWorld } from './worker.ts';
 
 export interface ClientOptions extends CrashUsers {

@@ -3,7 +3,7 @@ import { readHistory } from '../../src/history/load/load.ts';
 import { compareTrials, stateText, summariseRun } from '../../src/testing/crash-kit/compare-trials.ts';
 import { type EffectEntry, findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import type { CrashTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { undoPlace } from '../random-graph/random-graph.ts';
 import type { RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import type { StoreWitness, Stored } from './witness.ts';

@@ -1,6 +1,6 @@
 /** Forks of a run that has ended, several at once, and forks of those while they are worked on: each ends as the run did (R11). */
 import type { CrashUsers } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
+import type { SeededRandom } from '../../src/ports/seeded-random.ts';
 import { attendRun } from './client.ts';
 import type { SimulatedNode, SimulationWorld } from './worker.ts';
 

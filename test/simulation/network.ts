@@ -1,7 +1,8 @@
 /** The way between a simulated worker and the store: calls take time, get lost, are acknowledged in vain, and kill or freeze the worker. */
 import type { Store } from '../../src/ports/store.ts';
 import { createFaultyStore } from '../../src/testing/faulty-store.ts';
-import type { SeededRandom, ProcessClock, VirtualProcess } from '../../src/testing/virtual-clock.ts';
+import type { SeededRandom } from '../../src/ports/seeded-random.ts';
+import type { ProcessClock, VirtualProcess } from '../../src/ports/virtual-clock.ts';
 
 /** What may go wrong, drawn once for each simulation so that some are rough in one way and some in another. */
 export interface FaultRates {

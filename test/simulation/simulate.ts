@@ -7,7 +7,8 @@ import { createEffectOracle } from '../../src/testing/crash-kit/find-effect-faul
 import { randomGraphCase, randomGraphInput } from '../random-graph/random-graph.ts';
 import { planRandomGraph, type RandomGraphOptions, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { mixNumber } from '../random-graph/mix-number.ts';
-import { createSeededRandom, createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
+import { createVirtualClock, type VirtualClock } from '../../src/ports/virtual-clock.ts';
 import { attendRun } from './client.ts';
 import { endFaults, whereIs, type EndedSimulation } from './end-faults.ts';
 import { attendForks } from './forks.ts';

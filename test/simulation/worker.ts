@@ -7,7 +7,8 @@ import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { mortalOracle, Life, type CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import type { EffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import type { SeededRandom, VirtualClock } from '../../src/testing/virtual-clock.ts';
+import type { SeededRandom } from '../../src/ports/seeded-random.ts';
+import type { VirtualClock } from '../../src/ports/virtual-clock.ts';
 import { createNetworkStore, type FaultRates, type SimulatedProcess } from './network.ts';
 
 /** What the processes of a simulation share. */

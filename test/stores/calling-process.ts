@@ -4,7 +4,7 @@
  */
 import { openPostgresStore } from '../../src/stores/postgres/index.ts';
 import { callsEach, makeCall, RandomCaller, type Made } from '../../src/testing/store-suite/random/linearizability.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 
 const [url = '', worker = '', ...numbers] = process.argv.slice(2);
 const [seed = 0, firstAt = 0, histories = 0, stepMs = 0] = numbers.map(Number);

@@ -17,7 +17,7 @@ import {
   snapshot,
   startRun,
 } from '../../src/testing/store-suite/examples.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { agentCase, planAgent } from '../agents/agent-plan.ts';
 import { wholeCase, wholeLimits } from '../crash/cases/whole.ts';
 import { planRandomGraph } from '../random-graph/plan-random-graph.ts';

@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CairnError, openHistory, openStore, type History } from '../../src/index.ts';
 import type { FollowedRun } from '../../src/history/read/follow-runs.ts';
 import type { FollowedEvent } from '../../src/history/read/follow.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 
 /** An event in a line: what it is, and for a checkpoint all of it as a digest beside its cursor. */
 interface Line {

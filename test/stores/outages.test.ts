@@ -7,7 +7,7 @@ import { systemClock } from '../../src/app/process/system-clock.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openPostgresStore } from '../../src/stores/postgres/index.ts';
 import { openRedisStore } from '../../src/stores/redis/index.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { until } from '../support/awaited.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { startFleet } from '../support/fleet.ts';

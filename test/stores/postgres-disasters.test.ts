@@ -12,7 +12,7 @@ import type { Reconciliation } from '../../src/graph/contracts/node-contract.ts'
 import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
 import { admission } from '../../src/testing/store-suite/examples.ts';
 import { findOrder, type Made } from '../../src/testing/store-suite/random/linearizability.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { until } from '../support/awaited.ts';
 import { bundleScript } from '../support/bundled-script.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';

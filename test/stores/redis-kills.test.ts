@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
 import { crashFree, runTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import type { CrashCase, CrashKitOptions } from '../../src/testing/crash-kit/process-life.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { agentCase, planAgent } from '../agents/agent-plan.ts';
 import { wholeCase, wholeLimits } from '../crash/cases/whole.ts';
 import { placeInRedis } from '../support/crash-storage.ts';

@@ -17,7 +17,7 @@ import { HostClock } from '../../src/stores/host-clock.ts';
 import { MemoryTables } from '../../src/stores/run-tables.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { createTablesStore } from '../../src/stores/tables-store.ts';
-import { createVirtualClock, type VirtualClock, type VirtualProcess } from '../../src/testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock, type VirtualProcess } from '../../src/ports/virtual-clock.ts';
 import { edges, graphOf, node, testIds } from '../engine-kit.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-set-clock-'));

@@ -11,7 +11,7 @@ import { scale } from '../support/scale.ts';
 import { CairnError } from '../../src/errors.ts';
 import type { ClaimReply, Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { commitOf, keyOf, tenant } from '../../src/testing/store-suite/examples.ts';
 
 const script = join(import.meta.dirname, 'sqlite-writer.ts');

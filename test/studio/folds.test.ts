@@ -6,7 +6,7 @@ import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { listRuns } from '../../src/operations/runs/list-runs.ts';
 import { readEvents, takeEvent } from '../../studio/data/events.ts';
 import { takeNewest, takeOlder, type Listing, type RunPage } from '../../studio/data/listing.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import { seeds } from '../support/scale.ts';
 
 describe('P6 after any stream a page equals the page loaded cold at that cursor', () => {

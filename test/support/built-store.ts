@@ -6,7 +6,7 @@ import { metaOf } from '../../src/history/stored/stored-meta.ts';
 import { AgentGraph, END, START } from '../../src/index.ts';
 import type { CheckpointRow, OpenWait, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 
 const tenant = 'default';
 const dayMs = 86_400_000;

@@ -4,7 +4,7 @@ import type { OpenQuestion } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import type { CrashCase, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { mixNumber } from '../random-graph/mix-number.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/ports/seeded-random.ts';
 import { textsOf, type Others } from '../yaml-kit.ts';
 import { yamlEffectTypes } from './yaml-effects.ts';
 

@@ -312,7 +312,7 @@ function profilesOf(models: ModelNames): Readonly<Record<string, ModelProfile>> 
 export function openHost(host: ConfiguredHost | undefined, secrets: Secrets): RunWaker | undefined {
   if (host === undefined) return undefined;
   const open = async (): Promise<RunWaker> => {
-    const { wakeByFetch, wakeByRestate } = await import('../../hosts/wake-host.ts');
+    const { wakeByFetch, wakeByRestate } = await import('../wake-host.ts');
     const token = host.token && (await secrets.read(host.token.slice('secret:'.length)));
     const { fetch: url, restate: ingress = '' } = host;
     return url === undefined ? wakeByRestate({ ingress, token }) : wakeByFetch({ url, token });

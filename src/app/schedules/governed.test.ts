@@ -5,7 +5,7 @@ import { END, START } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 import { createBench, edges, graphOf, node, testIds, type Bench } from '../../../test/engine-kit.ts';
 import { until } from '../../../test/support/awaited.ts';
 import type { ScheduleOptions } from './keep-schedule.ts';

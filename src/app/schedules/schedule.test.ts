@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Engine } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 import { createBench, edges, graphOf, node, testIds, type Bench } from '../../../test/engine-kit.ts';
 import { until } from '../../../test/support/awaited.ts';
 import { schedule, type ScheduledGraph } from './schedule.ts';

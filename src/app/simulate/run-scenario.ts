@@ -10,7 +10,7 @@ import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
 import type { Models } from '../../ports/model.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 
 /** How a scenario ended. */
 export interface SimulatedRun {

@@ -14,7 +14,7 @@ import {
   toolNode,
   workflow,
 } from '../../index.ts';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 
 describe('people', () => {
   test('W2 an answer reaches the node that asked, by node, by wait id, or beforehand', async () => {

@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { END, humanNode, NodeFailure, outcome, routerNode, START, toolNode, workflow } from '../../index.ts';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 import { chain, collect, diamond, later, open } from '../../../test/support/small-graphs.ts';
 import type { StreamEvent } from '../../engine/api.ts';
 

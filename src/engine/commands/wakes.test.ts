@@ -1,6 +1,6 @@
 /** Runs that paused go on in the process that holds their engine. */
 import { expect, test } from 'vitest';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 import { createEngine } from '../engine.ts';

@@ -5,7 +5,7 @@ import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Commit, Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 import type { RunResult } from '../api.ts';
 
 const leaseMs = 10_000;

@@ -9,7 +9,7 @@ import { listRuns } from '../../operations/runs/list-runs.ts';
 import { listWaits } from '../../operations/waits/list-waits.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 import type { Engine, RunResult } from '../api.ts';
 
 const leaseMs = 10_000;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, testIds } from '../../../test/engine-kit.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 import type { Engine } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { createEngineWorker } from '../worker.ts';

@@ -4,7 +4,7 @@ import { createBench, edges, graphOf, node } from '../../../test/engine-kit.ts';
 import { CairnError } from '../../errors.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 
 const minuteMs = 60_000;
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { within } from '../../../test/support/awaited.ts';
 import { CairnError } from '../../errors.ts';
 import type { Store } from '../../ports/store.ts';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 import { settleDown } from '../../../test/dying-engine.ts';
 import { createBench, edges, graphOf, node } from '../../../test/engine-kit.ts';
 

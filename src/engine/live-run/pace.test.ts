@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 
 /** A clock on which each look takes a millisecond, as on a real one where steps compute. It counts the turns that were given away. */
 function slowClock(): { readonly clock: Clock; turns: number } {

@@ -12,7 +12,7 @@ import type { LimitStore, LimitWrite } from '../../ports/limits.ts';
 import type { Claim, Renewal, Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 import { openSqliteStore } from '../../stores/sqlite/sqlite-store.ts';
-import { createSeededRandom, type SeededRandom } from '../../testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../ports/seeded-random.ts';
 import { admission, commitOf, leaseMs, tenant } from '../../testing/store-suite/examples.ts';
 import { LimitRecords } from './limit-records.ts';
 import { stateOf } from './place-state.ts';

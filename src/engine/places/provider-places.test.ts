@@ -5,7 +5,7 @@ import { defineLimit } from '../../graph/limit.ts';
 import { limitModels } from '../../models/limit/limit-models.ts';
 import type { Models } from '../../ports/model.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 
 const usage = { inputTokens: 3, outputTokens: 4 };
 const call = { model: 'acme:large', messages: [{ role: 'user' as const, content: 'hi' }] };

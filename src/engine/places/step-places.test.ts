@@ -5,7 +5,7 @@ import { defineLimit, type Limit, type LimitOptions } from '../../graph/limit.ts
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { LimitStore, LimitWrite } from '../../ports/limits.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 import type { Claim } from '../../ports/store.ts';
 import { admission, tenant } from '../../testing/store-suite/examples.ts';
 import { createEngine } from '../engine.ts';

@@ -4,7 +4,7 @@ import { createBench, edges, graphOf, node } from '../../../test/engine-kit.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
 import type { RunResult } from '../api.ts';
 
 const twoHoursMs = 2 * 60 * 60 * 1_000;

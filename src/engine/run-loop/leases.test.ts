@@ -5,7 +5,7 @@ import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 import type { Engine, RunHandle, TakenRun } from '../api.ts';
 import { createEngine } from '../engine.ts';
 

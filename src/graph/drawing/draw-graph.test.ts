@@ -1,6 +1,6 @@
 /** Pictures of graphs, whatever the graph: nothing stands on anything else, and the same graph is the same picture. */
 import { expect, test } from 'vitest';
-import { createSeededRandom } from '../../testing/virtual-clock.ts';
+import { createSeededRandom } from '../../ports/seeded-random.ts';
 import { seeds } from '../../../test/support/scale.ts';
 import { placeGraph, type DrawnEdge, type DrawnNode, type Placed } from './draw-graph.ts';
 import { foldGraph } from './layout.ts';

@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
-import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 import { createScriptedModels } from '../scripted.ts';
 import { limitModels, type LimitsByProvider } from './limit-models.ts';
 

@@ -3,7 +3,8 @@ import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import { createSeededRandom, createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
+import { createSeededRandom } from '../../ports/seeded-random.ts';
+import { createVirtualClock, type VirtualClock } from '../../ports/virtual-clock.ts';
 import { type TrialEnd, checksumsOf, summariseRun, compareTrials, findQuietFault } from './compare-trials.ts';
 import {
   type CrashCase,

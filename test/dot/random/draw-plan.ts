@@ -1,5 +1,5 @@
 /** Draws random pipelines: chains of stages with edges across, and branches that are chains themselves. The same for the same seed. */
-import { createSeededRandom, type SeededRandom } from '../../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../../src/ports/seeded-random.ts';
 import type { Attributes, EdgePlan, PipelinePlan, StagePlan, TaskEnd } from './pipeline-plan.ts';
 
 /** Where a chain of stages lies. */

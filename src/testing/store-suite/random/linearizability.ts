@@ -7,7 +7,7 @@
 import { CairnError } from '../../../errors.ts';
 import type { Claim, Message, Store } from '../../../ports/store.ts';
 import { bytesOf, checksumOf, keyOf, leaseMs, tenant, wait, admission, type SuitePart } from '../examples.ts';
-import { type SeededRandom, createSeededRandom } from '../../virtual-clock.ts';
+import { type SeededRandom, createSeededRandom } from '../../../ports/seeded-random.ts';
 import assert from 'node:assert/strict';
 
 // A model of one run: the replies that a store may give, written as simply as possible.

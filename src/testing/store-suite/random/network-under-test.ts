@@ -3,7 +3,8 @@
 import { CairnError } from '../../../errors.ts';
 import type { Store } from '../../../ports/store.ts';
 import { createFaultyStore, storeMethods, type FaultyStoreOptions, type StoreMethod } from '../../faulty-store.ts';
-import { createSeededRandom, createVirtualClock, type VirtualClock } from '../../virtual-clock.ts';
+import { createSeededRandom } from '../../../ports/seeded-random.ts';
+import { createVirtualClock, type VirtualClock } from '../../../ports/virtual-clock.ts';
 import type { StoreUnderTest } from '../examples.ts';
 
 export type NetworkFaults = Omit<FaultyStoreOptions, 'clock' | 'seed' | 'isDead'>;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { Claim, Store } from '../../../ports/store.ts';
 import { CairnError } from '../../../errors.ts';
-import { createSeededRandom, type SeededRandom } from '../../virtual-clock.ts';
+import { createSeededRandom, type SeededRandom } from '../../../ports/seeded-random.ts';
 import {
   admission,
   bytesOf,

@@ -2,37 +2,9 @@
  * A clock for tests. Time stands still while work is being done, and jumps from one timer to the next on request, or automatically.
  */
 import { CairnError } from '../errors.ts';
-import { seededRandom } from '../experiments/statistics.ts';
-import type { Clock } from '../ports/clock.ts';
+import { createSeededRandom } from './seeded-random.ts';
+import type { Clock } from './clock.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
-
-// A random number generator with a seed, for tests that print their seed.
-
-export interface SeededRandom {
-  /** Uniform in [0, 1). */
-  next(): number;
-  /** Uniform integer in [0, below). */
-  integer(below: number): number;
-  /** True with this probability. */
-  chance(probability: number): boolean;
-  /** One of a list that is not empty. */
-  pick<T>(list: readonly T[]): T;
-  /** A generator of its own for a part, so that what one part draws does not affect the others. */
-  fork(): SeededRandom;
-}
-
-/** Makes a generator from an integer seed (mulberry32). */
-export function createSeededRandom(seed: number): SeededRandom {
-  const next = seededRandom(seed);
-  const integer = (below: number): number => Math.floor(next() * below);
-  return {
-    next,
-    integer,
-    chance: (probability) => next() < probability,
-    pick: (list) => list[integer(list.length)] as (typeof list)[number],
-    fork: () => createSeededRandom(integer(4_294_967_296)),
-  };
-}
 
 export interface VirtualClockOptions {
   /** Start time in epoch ms. Default 1_700_000_000_000. */

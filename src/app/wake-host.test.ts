@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { openCairn } from '../app/open-cairn.ts';
+import { openCairn } from './open-cairn.ts';
 import { wakeByFetch, wakeByRestate } from './wake-host.ts';
 
 type Call = readonly [path: string, authorization: string | undefined, body: string];
