@@ -67,7 +67,7 @@ const of = (options: Partial<ExperimentOptions>): ExperimentOptions => ({
   ...options,
 });
 
-test('EX1 an arm asks another model at a node, and only there, and the fork keeps to it after a crash', async () => {
+test('EX1 an arm asks another model at a node, and only there', async () => {
   const app = await recorded(3);
   const asked: string[] = [];
   const other = createScriptedModels(({ messages, model }) => {
