@@ -463,8 +463,8 @@ export const drawnMutants: readonly Mutant[] = [
   {
     name: 'studio 5: a condition is negated',
     file: 'studio/pages/run/story-lines.ts',
-    old: 'isShownHere: hidden > 0 || (earlier > 0 && count < entriesMax) }',
-    new: 'isShownHere: !(hidden > 0 || (earlier > 0 && count < entriesMax)) }',
+    old: 'isShownHere: hidden > 0 || (hasBefore && count < entriesMax) }',
+    new: 'isShownHere: !(hidden > 0 || (hasBefore && count < entriesMax)) }',
     tests: studioTests,
   },
   {

@@ -222,9 +222,10 @@ export interface Structure {
   readonly schemas?: { readonly input?: { readonly json?: JsonSchema } };
 }
 
-/** The newest entries of a story, with how many come before, and the edges that were taken in all. */
+/** The newest entries of a story, and the edges that were taken in them or by the last visit of a node. */
 export interface Story extends PostMortem {
-  readonly earlier?: number;
+  /** There are entries before these. */
+  readonly before?: string;
   readonly taken?: readonly { readonly path: readonly string[]; readonly to: string }[];
 }
 

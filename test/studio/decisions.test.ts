@@ -220,11 +220,11 @@ describe('P6 a story is told in lines', () => {
   });
 
   test('what came before is shown here, until the list is as long as it gets', () => {
-    expect(earlierEntries(30, 40)).toEqual({ hidden: 0, earlier: 0, isShownHere: false });
-    expect(earlierEntries(50, 40, 5)).toEqual({ hidden: 10, earlier: 15, isShownHere: true });
-    expect(earlierEntries(40, 40, 5)).toEqual({ hidden: 0, earlier: 5, isShownHere: true });
-    expect(earlierEntries(entriesMax, entriesMax, 5)).toEqual({ hidden: 0, earlier: 5, isShownHere: false });
-    expect(earlierEntries(entriesMax, 40, 5).isShownHere).toBe(true);
+    expect(earlierEntries(30, 40)).toEqual({ hidden: 0, hasEarlier: false, isShownHere: false });
+    expect(earlierEntries(50, 40, true)).toEqual({ hidden: 10, hasEarlier: true, isShownHere: true });
+    expect(earlierEntries(40, 40, true)).toEqual({ hidden: 0, hasEarlier: true, isShownHere: true });
+    expect(earlierEntries(entriesMax, entriesMax, true)).toEqual({ hidden: 0, hasEarlier: true, isShownHere: false });
+    expect(earlierEntries(entriesMax, 40, true).isShownHere).toBe(true);
   });
 
   test('times stand in their order, and a long gap is as wide as twenty usual ones', () => {

@@ -35,8 +35,11 @@ function placeOf({ run, checkpoint }: HistoryEntry): StoryPoint {
 
 const eventKinds: ReadonlySet<string> = new Set(['start', 'fork', 'resume', 'pause', 'cancel', 'fail', 'end', 'fold']);
 
+/** Whether a part is something that happened to the run as a whole. */
+export const isEvent = ({ kind, node }: ChangePart): boolean => node === undefined && eventKinds.has(kind);
+
 function toEvent(entry: HistoryEntry, part: ChangePart): StoryEvent | undefined {
-  if (!eventKinds.has(part.kind)) return undefined;
+  if (!isEvent(part)) return undefined;
   const { kind, by, status, from, detail } = part;
   const { seq, fold } = entry.checkpoint;
   return {
@@ -178,7 +181,8 @@ export class StoryTeller {
     let applied = isApplied ? ops.length : 0;
     const isLaterState = isApplied && ops.filter((op) => endedNode(op) !== undefined).length > 1;
     const applyTo = async (end: number): Promise<void> => {
-      if (end > applied) await state.apply(this.#blobs, run, { ...checkpoint, ops: ops.slice(applied, end) });
+      if (end <= applied) return;
+      await state.apply(this.#blobs, run, { ...checkpoint, ops: ops.slice(applied, end) });
       applied = end;
     };
     for (const [index, author] of authors.entries()) {

@@ -1,9 +1,10 @@
 /** Reads how a visit ended and which edges it took, at the very moment of its end: the whole checkpoint may hold later changes. */
 import { outgoingEdges } from '../../graph/compile/outgoing-edges.ts';
-import type { ChoiceExplainer, ConditionScope, GraphStructure } from '../../graph/graph.ts';
+import { START, type ChoiceExplainer, type ConditionScope, type GraphStructure } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
 import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
+import type { RunRow } from '../../ports/store.ts';
 import type { HistoryEntry } from '../load/lineage.ts';
 import { viewValues } from '../read/checkpoint-view.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
@@ -54,7 +55,8 @@ export class VisitEnds {
     const structure = structureWithin(await this.#structures.of(run, root.definition), frame);
     // A record with steps is written field by field.
     const isWhole = typeof op[2] === 'object';
-    const stored = isWhole ? (op[2] as NodeRecord) : (recordAt(root.frame, node) as NodeRecord);
+    // A later state may have no record of it any more.
+    const stored = (isWhole ? op[2] : (recordAt(root.frame, node) ?? { status: op[2] })) as NodeRecord;
     const record = await this.#plain(run.tenant, withoutInside(stored));
     const of = nodeIn(structure, id);
     const error = record.error instanceof Error ? record.error : undefined;
@@ -126,6 +128,32 @@ export function recordAt(frame: FrameTree, path: readonly string[]): NodeRecord 
 /** The record without its steps and child runs, which have entries of their own. */
 function withoutInside({ children: _children, steps: _steps, ...record }: NodeRecord): NodeRecord {
   return record;
+}
+
+/** An edge that was taken at least once. */
+export interface TakenEdge {
+  /** Of the node that it leaves. */
+  readonly path: readonly string[];
+  readonly to: string;
+}
+
+/** The edges that the last visits of all nodes took. */
+export async function edgesTakenLast(blobs: BlobStore, run: RunRow, state: StoredState): Promise<readonly TakenEdge[]> {
+  const root = state.root as unknown as RunTree;
+  const structure = await new Structures(blobs).of(run, root.definition);
+  const taken: TakenEdge[] = [];
+  const collect = ({ nodes }: FrameTree, path: readonly string[]): void => {
+    const within = structureWithin(structure, path);
+    for (const [id, record] of Object.entries(nodes)) {
+      // A story does not tell that a graph began at its start.
+      if (id === START) continue;
+      const at = [...path, id];
+      for (const { to, fired } of bareEdges(record, within, id)) if (fired) taken.push({ path: at, to });
+      for (const [name, child] of Object.entries(record.children ?? {})) collect(child, [...at, name]);
+    }
+  };
+  collect(root.frame, []);
+  return taken;
 }
 
 /** Without the graph only the edges that were taken are known; without the state at that moment, not why. */

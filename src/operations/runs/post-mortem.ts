@@ -14,8 +14,10 @@ import {
   described,
   whole,
 } from '../contract/output-shapes.ts';
-import { resolveReference } from '../../history/read/references.ts';
-import { postMortem as tell } from '../../history/explain/post-mortem.ts';
+import { CairnError } from '../../errors.ts';
+import { resolveReference, type ResolvedReference } from '../../history/read/references.ts';
+import { postMortem as tell, storyPage, type StoryPosition } from '../../history/explain/post-mortem.ts';
+import type { TakenEdge } from '../../history/explain/visit-ends.ts';
 import { readStructure } from '../../history/explain/structures.ts';
 import type { PostMortem } from '../../history/explain/story.ts';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
@@ -30,31 +32,16 @@ export interface PostMortemInput {
   readonly checkpoint: string;
   readonly picture?: boolean;
   readonly limit?: number;
-  readonly skip?: number;
+  readonly before?: string;
 }
 
 export interface PostMortemOutput extends PostMortem {
   /** The graph as SVG, coloured by what happened. Absent: it was not requested, or is not recorded with the run. */
   readonly svg?: string;
-  /** How many entries were omitted before those listed, if there is a limit. */
-  readonly earlier?: number;
-  /** The edges that were taken in all entries, by the path of their source, if there is a limit. */
+  /** With a limit: what to give as `before` to get the entries before these. Absent: there are none. */
+  readonly before?: string;
+  /** With a limit: the edges that were taken in these entries, or by the last visit of a node. */
   readonly taken?: readonly TakenEdge[];
-}
-
-/** An edge that was taken at least once. */
-export interface TakenEdge {
-  readonly path: readonly string[];
-  readonly to: string;
-}
-
-function takenIn({ entries }: PostMortem): readonly TakenEdge[] {
-  const taken = new Map<string, TakenEdge>();
-  for (const entry of entries)
-    if (entry.kind === 'visit')
-      for (const { to, fired } of entry.edges)
-        if (fired) taken.set(`${entry.path.join('/')}\n${to}`, { path: entry.path, to });
-  return [...taken.values()];
 }
 
 const point = { runId: text, seq: whole, at: time };
@@ -129,7 +116,10 @@ export const postMortem: RoutedOperation<PostMortemInput, PostMortemOutput, Hist
       max: pageMax,
       modelDefault: 100,
     },
-    skip: { type: 'integer', description: 'leave out so many of the newest first', min: 0 },
+    before: {
+      type: 'text',
+      description: 'with limit: only what was recorded before this checkpoint, or what `before` of the last page said',
+    },
   },
   output: 'the visits of nodes and what happened to the run, in order',
   outputSchema: objectOf(
@@ -150,7 +140,7 @@ export const postMortem: RoutedOperation<PostMortemInput, PostMortemOutput, Hist
       deaths: whole,
       result: anything,
       svg: text,
-      earlier: described(whole, 'how many entries came before those listed'),
+      before: described(text, 'gives the entries before these; absent if there are none'),
       taken: listOf(objectOf({ path: texts, to: text })),
     },
   ),
@@ -158,20 +148,41 @@ export const postMortem: RoutedOperation<PostMortemInput, PostMortemOutput, Hist
   scope: 'read',
   route: 'GET /checkpoints/{checkpoint}/story',
   tool: {},
-  async run(context, { checkpoint, picture = false, limit, skip = 0 }) {
+  async run(context, { checkpoint, picture = false, limit, before }) {
     const found = await resolveReference(context.store, context.tenant, checkpoint);
-    const story = await tell(context, found);
+    const whole = limit === undefined || picture ? await tell(context, found) : undefined;
     const structure = picture ? await readStructure(context, found) : undefined;
-    const upTo = Math.max(0, story.entries.length - skip);
-    const listed = story.entries.slice(limit === undefined ? 0 : Math.max(0, upTo - limit), upTo);
-    return {
-      ...story,
-      entries: listed,
-      ...(limit !== undefined && { earlier: upTo - listed.length, taken: takenIn(story) }),
-      ...(structure !== undefined && { svg: pictureOf(structure, marksOf(story)) }),
-    };
+    const svg = whole && structure && pictureOf(structure, marksOf(whole));
+    return { ...(await partOf(context, found, whole, { limit, before })), ...(svg !== undefined && { svg }) };
   },
 };
+
+/** @param whole - the story without a limit @throws USAGE_INVALID */
+async function partOf(
+  context: HistoryContext,
+  found: ResolvedReference,
+  whole: PostMortem | undefined,
+  { limit, before }: { readonly limit: number | undefined; readonly before: string | undefined },
+): Promise<PostMortemOutput> {
+  if (before !== undefined && limit === undefined)
+    throw new CairnError('USAGE_INVALID', { reason: '`before` is of pages', hint: 'Give a limit with it.' });
+  if (whole !== undefined && limit === undefined) return whole;
+  const { earlier, ...page } = await storyPage(context, found, {
+    limit: limit ?? pageMax,
+    ...(before !== undefined && { before: readPosition(before) }),
+  });
+  return { ...page, ...(earlier !== undefined && { before: `${earlier.seq}.${earlier.index}` }) };
+}
+
+function readPosition(text: string): StoryPosition {
+  const [, seq, index] = /^(\d{1,15})(?:\.(\d{1,15}))?$/u.exec(text) ?? [];
+  if (seq === undefined)
+    throw new CairnError('USAGE_INVALID', {
+      reason: `no place in a story: ${JSON.stringify(text.slice(0, 60))}`,
+      hint: 'Give the number of a checkpoint, or what `before` of the last page said.',
+    });
+  return { seq: Number(seq), index: Number(index ?? 0) };
+}
 
 /** The story with values under names of secrets masked, for those who write it down. */
 export function maskedStory(story: PostMortem): PostMortem {

@@ -44,7 +44,7 @@ function readSpanFilter(): SpanFilter {
 
 export function SpansPanel({ moment }: { readonly moment: Moment }): JSX.Element {
   const { runId, seq } = moment;
-  const isWhole = moment.story?.earlier === 0;
+  const isWhole = moment.story !== undefined && moment.story.before === undefined;
   const whole = useLoaded<Story>(isWhole ? undefined : `${placeOf(runId, seq)}/story`, {
     keepsOld: true,
     settleMs: 250,

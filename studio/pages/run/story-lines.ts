@@ -5,22 +5,21 @@ import { shortStep, type Tone } from '../../words.ts';
 export const entriesMax = 500;
 
 /**
- * What is not shown of a story. @param count - of the entries that are here @param earlierCount - of those that the server has before them
+ * What is not shown of a story. @param count - of the entries that are here @param hasBefore - whether the server has more before them
  */
 export function earlierEntries(
   count: number,
   shown: number,
-  earlierCount = 0,
+  hasBefore = false,
 ): {
   /** Entries that are here and not shown yet. */
   readonly hidden: number;
-  readonly earlier: number;
+  readonly hasEarlier: boolean;
   /** Whether they can be shown in this list. Else the moment before is another page. */
   readonly isShownHere: boolean;
 } {
   const hidden = Math.max(0, count - shown);
-  const earlier = hidden + earlierCount;
-  return { hidden, earlier, isShownHere: hidden > 0 || (earlier > 0 && count < entriesMax) };
+  return { hidden, hasEarlier: hidden > 0 || hasBefore, isShownHere: hidden > 0 || (hasBefore && count < entriesMax) };
 }
 
 const eventWords: Readonly<Record<RunEvent['kind'], readonly [string, Tone]>> = {

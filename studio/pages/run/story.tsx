@@ -22,25 +22,25 @@ export function StoryPanel({ moment }: { readonly moment: Moment }): JSX.Element
   );
   if (story === undefined) return <Awaited lines={6} />;
   // The end of a long story is read first: what is going on, and how it ended.
-  const { hidden, earlier, isShownHere } = earlierEntries(entries.length, shown, story.earlier);
+  const hasBefore = story.before !== undefined;
+  const { hidden, hasEarlier, isShownHere } = earlierEntries(entries.length, shown, hasBefore);
   const showMore = (): void => {
     setShown(shown + 2 * shownMax);
-    if (shown + 2 * shownMax > entries.length && (story.earlier ?? 0) > 0) moment.showEarlier();
+    if (shown + 2 * shownMax > entries.length && hasBefore) moment.showEarlier();
   };
   return (
     <ol class="story" aria-label="What happened">
       {isShownHere ? (
         <li class="more">
           <button type="button" class="link" onClick={showMore}>
-            {`${count(earlier)} earlier: show`}
+            {hasBefore ? 'Show earlier' : `${count(hidden)} earlier: show`}
           </button>
         </li>
       ) : (
-        earlier > 0 && (
+        hasEarlier && (
           <li class="more quiet small">
-            {`${count(earlier)} earlier: `}
             <a class="linked" href={linkWith({ at: Math.max(0, (entries[0]?.seq ?? 1) - 1) })}>
-              go to the moment before
+              Earlier: go to the moment before
             </a>
           </li>
         )

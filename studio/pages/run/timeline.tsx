@@ -19,7 +19,7 @@ const drawnMax = 400;
 /** The whole story: bars are of all visits, and not of the newest alone. */
 export function TimelinePanel({ moment }: { readonly moment: Moment }): JSX.Element {
   const { runId, seq, head } = moment;
-  const isWhole = moment.story?.earlier === 0;
+  const isWhole = moment.story !== undefined && moment.story.before === undefined;
   const whole = useLoaded<Story>(isWhole ? undefined : `${placeOf(runId, seq)}/story`, {
     keepsOld: true,
     settleMs: head > longHead ? restMs : 0,
