@@ -5,6 +5,8 @@ import { encode, may, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
 import type { ListedRun, Wait, Waits } from '../data/types.ts';
 import { reloadWaits, waits, waitsProblem } from '../data/waits.ts';
+import { keyOfWait, shownOf } from '../data/alike.ts';
+import { AnswerAlike } from '../parts/answer-alike.tsx';
 import { AnswerCard } from '../parts/answer.tsx';
 import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
 import { ageMsOf, Filters } from '../parts/filters.tsx';
@@ -24,6 +26,7 @@ export function InboxPage(): JSX.Element {
   const [shown, setShown] = useState(pageSize);
   const kind = readParam('kind') ?? 'all';
   const { fits, isFiltered } = useFilter();
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Wait>>(new Map());
   const { awaiting = [] } =
     useLoaded<Partial<Waits>>('/waits?all=true&limit=50', { everyMs: awaitingEveryMs }).data ?? {};
   if (data === undefined)
@@ -36,6 +39,13 @@ export function InboxPage(): JSX.Element {
   const open = data.waits.filter((wait) => isOfKind(wait, kind) && fits(wait));
   // An effect in doubt may be money: it comes before questions.
   const sorted = [...open.filter((wait) => wait.kind === 'doubt'), ...open.filter((wait) => wait.kind !== 'doubt')];
+  const alike = likesOf(data.waits, [...chosen.values()][0]);
+  const choose = (wait: Wait, isChosen: boolean): void => {
+    const next = new Map(chosen);
+    if (isChosen) next.set(keyOfWait(wait), wait);
+    else next.delete(keyOfWait(wait));
+    setChosen(next);
+  };
   const isEmpty =
     data.waits.length === 0 && data.answered.length === 0 && data.waiting.length === 0 && awaiting.length === 0;
   return (
@@ -64,9 +74,19 @@ export function InboxPage(): JSX.Element {
           <Filters graphs={data.waits.map(({ graphId }) => graphId)} time="Asked" />
         </div>
       )}
+      {chosen.size > 1 && (
+        <AnswerAlike waits={[...chosen.values()]} onClear={() => setChosen(new Map())} onDone={reload} />
+      )}
       <div class="stack">
         {sorted.slice(0, shown).map((wait) => (
-          <AnswerCard key={wait.waitId} wait={wait} namesRun onAnswered={reload} />
+          <AnswerCard
+            key={wait.waitId}
+            wait={wait}
+            namesRun
+            onAnswered={reload}
+            isChosen={chosen.has(keyOfWait(wait))}
+            {...(alike.has(shownOf(wait) ?? '') && { onChoose: (isChosen: boolean) => choose(wait, isChosen) })}
+          />
         ))}
         {sorted.length > shown && (
           <button type="button" class="button" onClick={() => setShown(shown + pageSize)}>
@@ -76,39 +96,7 @@ export function InboxPage(): JSX.Element {
         {data.answered.map(({ runId }) => (
           <Answered key={runId} runId={runId} onDone={reload} />
         ))}
-        {awaiting.map(({ runId, awaits }) => (
-          <div class="card" key={runId}>
-            {awaits.map((awaited) => (
-              <div class="list-row" data-tone="doubt">
-                <Mark tone="doubt" />
-                <a class="linked foreign" href={linkToRun(runId)}>
-                  {runId}
-                </a>
-                <span class="foreign">{awaitedWords(awaited, now.value)}</span>
-              </div>
-            ))}
-          </div>
-        ))}
-        {data.waiting.length > 0 && (
-          <section class="stack">
-            <h2 class="quiet">Waiting for a time or a signal</h2>
-            <ul class="card">
-              {data.waiting.slice(0, 50).map((wait) => {
-                const { tone, text } = waitWords(wait, now.value);
-                return (
-                  <li class="list-row" data-tone={tone} key={wait.waitId}>
-                    <Mark tone={tone} />
-                    <a class="linked foreign" href={linkToRun(wait.runId)}>
-                      {wait.runId}
-                    </a>
-                    <span class="foreign quiet">{nodeName(wait.node)}</span>
-                    <span class="push">{text}</span>
-                  </li>
-                );
-              })}
-            </ul>
-          </section>
-        )}
+        <Others waiting={data.waiting} awaiting={awaiting} />
       </div>
       {isEmpty && (
         <Empty title="Nobody waits for you">
@@ -129,6 +117,60 @@ export function InboxPage(): JSX.Element {
       )}
     </div>
   );
+}
+
+/** What waits for no person: for word of a worker, a time or a signal. */
+function Others({ waiting, awaiting }: Required<Pick<Waits, 'waiting' | 'awaiting'>>): JSX.Element {
+  return (
+    <>
+      {awaiting.map(({ runId, awaits }) => (
+        <div class="card" key={runId}>
+          {awaits.map((awaited) => (
+            <div class="list-row" data-tone="doubt">
+              <Mark tone="doubt" />
+              <a class="linked foreign" href={linkToRun(runId)}>
+                {runId}
+              </a>
+              <span class="foreign">{awaitedWords(awaited, now.value)}</span>
+            </div>
+          ))}
+        </div>
+      ))}
+      {waiting.length > 0 && (
+        <section class="stack">
+          <h2 class="quiet">Waiting for a time or a signal</h2>
+          <ul class="card">
+            {waiting.slice(0, 50).map((wait) => {
+              const { tone, text } = waitWords(wait, now.value);
+              return (
+                <li class="list-row" data-tone={tone} key={wait.waitId}>
+                  <Mark tone={tone} />
+                  <a class="linked foreign" href={linkToRun(wait.runId)}>
+                    {wait.runId}
+                  </a>
+                  <span class="foreign quiet">{nodeName(wait.node)}</span>
+                  <span class="push">{text}</span>
+                </li>
+              );
+            })}
+          </ul>
+        </section>
+      )}
+    </>
+  );
+}
+
+/** What questions show that may be selected: of several alike, and once one is selected, of those that are as it. */
+function likesOf(waits: readonly Wait[], first: Wait | undefined): ReadonlySet<string> {
+  if (!may('answer')) return new Set();
+  const shown = first && shownOf(first);
+  if (shown !== undefined) return new Set([shown]);
+  const times = new Map<string, number>();
+  for (const wait of waits) {
+    const text = shownOf(wait);
+    if (text !== undefined) times.set(text, (times.get(text) ?? 0) + 1);
+  }
+  return new Set([...times].flatMap(([text, count]) => (count > 1 ? [text] : [])));
 }
 
 const isOfKind = (wait: Wait, kind: string): boolean =>

@@ -20,9 +20,12 @@ interface CardProps {
   /** Whether the run is named: not on its own page. */
   readonly namesRun?: boolean;
   readonly onAnswered: () => void;
+  /** Selects it, to be answered with others that are alike. Absent: it is answered by itself. */
+  readonly onChoose?: (isChosen: boolean) => void;
+  readonly isChosen?: boolean;
 }
 
-export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): JSX.Element {
+export function AnswerCard({ wait, namesRun = false, onAnswered, onChoose, isChosen = false }: CardProps): JSX.Element {
   const [recorded, setRecorded] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
@@ -58,6 +61,15 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
     >
       <div class="body stack">
         <div class="row wrap small">
+          {onChoose !== undefined && (
+            <input
+              type="checkbox"
+              class="box-field"
+              checked={isChosen}
+              aria-label={`Select the question of ${wait.runId}`}
+              onChange={({ currentTarget }) => onChoose(currentTarget.checked)}
+            />
+          )}
           <Mark tone={tone} />
           <span class="toned">{text}</span>
           {wait.dueAt !== undefined && <span class="quiet">{`until ${timeOf(wait.dueAt, now.value)}`}</span>}
@@ -117,7 +129,7 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
   );
 }
 
-const questionOf = (wait: Wait): string =>
+export const questionOf = (wait: Wait): string =>
   proposalOf(wait) === undefined ? (wait.prompt ?? wait.name) : promptOf(wait);
 
 /** Whether somebody else, or another tab, answered first. */
@@ -148,7 +160,7 @@ interface AnswersProps {
 }
 
 /** What may be approved is a table; up to four choices are buttons; else the form of the schema, or a line of text. */
-function Answers({ wait, isBusy, answer, problem }: AnswersProps): JSX.Element {
+export function Answers({ wait, isBusy, answer, problem }: AnswersProps): JSX.Element {
   const proposal = proposalOf(wait);
   if (proposal !== undefined) return <Approval wait={wait} proposal={proposal} isBusy={isBusy} answer={answer} />;
   const { choices = [], schema = { type: 'string' }, matching } = wait;

@@ -330,6 +330,36 @@ test('P6 an experiment is a table of its pairs, by verdict and by cost, with a p
   await page.context().close();
 }, 240_000);
 
+test('P6 questions that show the same are selected one by one and answered alike, each by itself; others cannot be selected with them', async (context) => {
+  if (!isThere) context.skip(absent);
+  for (const runId of ['a1', 'a2', 'a3']) await runInShop(studio, 'parcel', runId);
+  await runInShop(studio, 'upkeep', 'a4');
+  await runInShop(studio, 'upkeep', 'a5');
+  const { page, faults } = await studio.visit('/inbox');
+  const select = (runId: string) => page.getByLabel(`Select the question of ${runId}`);
+  await select('a4').waitFor();
+  await select('a1').check();
+  // What shows something else is not selected with it.
+  await select('a4').waitFor({ state: 'detached' });
+  await select('a2').check();
+  const alike = page.getByRole('region', { name: 'Answer alike' });
+  await alike.getByText('Answer 2 questions alike').waitFor();
+  expect(await faultsOf(page)).toEqual([]);
+  // One was answered by somebody else meanwhile: that is said, and the other stands.
+  await studio.call('POST', '/runs/a2/answer', { value: 'no' });
+  await alike.getByRole('button', { name: 'yes', exact: true }).click();
+  await alike.getByText('1 of 2 answered: yes').waitFor();
+  await alike.getByText(/^a2: /u).waitFor();
+  await alike.getByRole('button', { name: 'Close' }).click();
+  const outputs = async (runId: string): Promise<unknown> =>
+    ((await studio.call('GET', `/runs/${runId}`)) as { state: { outputs: unknown } }).state.outputs;
+  await expect.poll(() => outputs('a1')).toEqual({ ask: 'yes' });
+  await expect.poll(() => outputs('a2')).toEqual({ ask: 'no' });
+  expect(await outputs('a3')).toEqual({});
+  expect(faults).toEqual([]);
+  await page.context().close();
+}, 240_000);
+
 test('P6 a schedule is seen with its next time, paused and resumed', async (context) => {
   if (!isThere) context.skip(absent);
   const add = ['schedule', 'add', 'workflows/report.yaml', '--cron', '0 7 * * *', '--name', 'report'];
