@@ -281,3 +281,42 @@ test('FL4 of two processes that define a limit otherwise, the one that came last
     [expect.objectContaining({ event: 'limit-redefined', limit: name }), expect.stringContaining('otherwise')],
   ]);
 });
+
+test('FL5 the time of an attempt counts from when it has its place, of a step and of a node', async () => {
+  const clock = createVirtualClock({ isAutomatic: true });
+  const bench = createBench({ clock, store: createMemoryStore({ now: clock.now }) });
+  const limit = limitOf({ concurrency: 1 });
+  const forSeconds = async (seconds: number): Promise<number> => {
+    for (let second = 0; second < seconds; second += 1)
+      await new Promise<void>((resolve) => void clock.setTimer(1_000, resolve));
+    return clock.now();
+  };
+  const options = { effect: 'external', limit, timeoutMs: 7_000 } as const;
+  const list = (ctx: NodeContext): Promise<unknown> =>
+    Promise.all([1, 2, 3].map((no) => ctx.step(`s${no}`, options, () => forSeconds(5))));
+  const steps = await runToRest(bench.engine, graphOf('timed', [node('a', 'read', list)], edges('> a', 'a >')));
+  expect(steps.status).toBe('completed');
+  const timed = ['a', 'b', 'c'].map((id) => node(id, 'external', () => forSeconds(5), { limit, timeoutMs: 7_000 }));
+  const graph = graphOf('timed nodes', timed, edges('> a', '> b', '> c', 'a >', 'b >', 'c >'));
+  expect((await runToRest(bench.engine, graph)).status).toBe('completed');
+});
+
+test('FL5 a limit on a node that asks or has a graph of its own is refused when the graph is compiled', () => {
+  const limit = limitOf({ concurrency: 1 });
+  const asks = node('asks', 'human', (ctx) => ctx.ask({ prompt: '?' }), { limit });
+  expect(() => graphOf('asking', [asks], edges('> asks', 'asks >'))).toThrow(/a limit on a node that asks/u);
+});
+
+test('FL6 a preview of a run under limits takes no place', async () => {
+  const store = createMemoryStore();
+  const limit = limitOf({ concurrency: 1, counts: 'open' });
+  const work = node('work', 'read', (ctx) => ctx.step('one', { limit: limitOf({ concurrency: 1 }) }, () => 1));
+  const ask = node('ask', 'human', (ctx) => ctx.ask({ prompt: '?' }));
+  const graph = graphOf('previewed', [ask, work], edges('> ask', 'ask > work', 'work >'), { policies: { limit } });
+  const { engine } = createBench({ store, findGraph: () => graph });
+  const { seq, waits } = await runToRest(engine, graph, {}, 'run');
+  const limits = store.limits as LimitStore;
+  const before = await limits.list('default', { limit: 99 });
+  await engine.preview({ runId: 'run', seq }, { graph, answers: { [waits[0]?.waitId ?? '']: 'yes' } });
+  expect(await limits.list('default', { limit: 99 })).toEqual(before);
+});
