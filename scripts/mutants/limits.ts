@@ -118,4 +118,11 @@ export const limitsMutants: readonly Mutant[] = [
     new: 'isOther = entry === undefined && next === undefined;',
     tests: ofSteps,
   },
+  {
+    name: 'models of a program keep no limit of their provider',
+    file: 'src/model-calls/model-access.ts',
+    old: 'if (place === undefined) return call(enter);',
+    new: 'if (place === undefined || enter !== undefined) return call(enter);',
+    tests: [`${places}/provider-places.test.ts`],
+  },
 ];

@@ -1,5 +1,5 @@
 /** Estimates the number of tokens in messages without asking the provider: a quarter of their bytes. */
-import type { ModelMessage } from '../graph/contracts/model-messages.ts';
+import type { ModelCall, ModelMessage } from '../graph/contracts/model-messages.ts';
 import { encodeValue } from '../state/values/encode.ts';
 
 const bytesPerToken = 4;
@@ -29,4 +29,13 @@ function measure({ content }: ModelMessage): number {
 
 export function tokensOfText(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / bytesPerToken);
+}
+
+export function tokensOfTexts(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + tokensOfText(text), 0);
+}
+
+/** About how many tokens a call takes, the longest answer that it allows included. */
+export function tokensOfCall({ messages, tools = [], tokensMax = 0 }: ModelCall): number {
+  return tokensOfAll(messages) + tokensOfText(JSON.stringify(tools)) + tokensMax;
 }

@@ -29,6 +29,7 @@ import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.
 import { TextMask, type MaskStream } from '../state/secrecy/text-mask.ts';
 import { chatSpan, embedSpan, mediaSpan, rerankSpan, type ModelSpan, type SpanSource } from './gen-ai-spans.ts';
 import type { EnterProvider, ModelRequest, Models } from '../ports/model.ts';
+import { tokensOfCall, tokensOfText, tokensOfTexts } from './message-tokens.ts';
 import { encodeValue } from '../state/values/encode.ts';
 import { hashParts, hashText } from '../state/values/canonical-text.ts';
 import { nestingFault } from '../state/values/nesting.ts';
@@ -135,18 +136,78 @@ export class MaskedPieces {
   }
 }
 
+/** Of a call: its model, and about how many tokens it takes. */
+interface CallSize {
+  readonly model: string;
+  readonly tokens: () => number;
+}
+
 /** Makes one call of any kind within its span, and spends what it cost. */
 type MakeCall = <Response extends Pick<ModelResponse, 'usage' | 'cost'>>(
+  size: CallSize,
   options: ModelCallOptions,
   span: (source: SpanSource) => ModelSpan<Response>,
   call: (models: Models, options: Pick<ModelRequest, 'idempotencyKey' | 'signal' | 'enter'>) => Promise<Response>,
 ) => Promise<Response>;
+
+/**
+ * Makes a call in a place of its provider's limit over all workers, if there is such a limit.
+ * @param call - is told how it asks for a place itself: whoever knows the provider by another name does, and uses the place that there is
+ */
+async function inPlace<Response extends Pick<ModelResponse, 'usage'>>(
+  { model, tokens, signal }: CallSize & Pick<ModelRequest, 'signal'>,
+  enter: EnterProvider | undefined,
+  call: (enter: EnterProvider | undefined) => Promise<Response>,
+): Promise<Response> {
+  const place = await enter?.(model.split(':', 1)[0] as string, tokens(), signal);
+  if (place === undefined) return call(enter);
+  let used: number | undefined;
+  try {
+    const response = await call(() => Promise.resolve(place));
+    used = response.usage.inputTokens + response.usage.outputTokens;
+    return response;
+  } catch (error) {
+    if (error instanceof NodeFailure && error.retryAfterMs !== undefined) place.hold(error.retryAfterMs);
+    throw error;
+  } finally {
+    place.leave(used);
+  }
+}
+
+/** Calls that compare texts. */
+function vectorAccess(make: MakeCall, secrets: SecretReader): Pick<ModelAccess, 'embed' | 'rerank'> {
+  return {
+    embed: (call, options = {}) =>
+      make(
+        { model: call.model, tokens: () => tokensOfTexts(call.texts) },
+        options,
+        (source) => embedSpan(source, call),
+        async (from, attemptOptions) => {
+          if (from.embed === undefined) throw unknownModel(`the configured models make no vectors: ${call.model}`);
+          const texts = withoutSecrets(call.texts, secrets);
+          return validVectors(await from.embed({ ...call, texts, ...attemptOptions }), call);
+        },
+      ),
+    rerank: (call, options = {}) =>
+      make(
+        { model: call.model, tokens: () => tokensOfTexts([call.query, ...call.documents]) },
+        options,
+        (source) => rerankSpan(source, call),
+        async (from, attemptOptions) => {
+          if (from.rerank === undefined) throw unknownModel(`the configured models rank no documents: ${call.model}`);
+          const clean = withoutSecrets({ query: call.query, documents: call.documents }, secrets);
+          return validRanking(await from.rerank({ ...call, ...clean, ...attemptOptions }), call);
+        },
+      ),
+  };
+}
 
 /** Calls that read or make media. */
 function mediaAccess(make: MakeCall, secrets: SecretReader): Pick<ModelAccess, 'transcribe' | 'generateImages'> {
   return {
     transcribe: (call, options = {}) =>
       make(
+        { model: call.model, tokens: () => 0 },
         options,
         (source) => mediaSpan<TranscribeResponse>(source, 'transcribe', call),
         async (from, attemptOptions) => {
@@ -158,6 +219,7 @@ function mediaAccess(make: MakeCall, secrets: SecretReader): Pick<ModelAccess, '
       ),
     generateImages: (call, options = {}) =>
       make(
+        { model: call.model, tokens: () => tokensOfText(call.prompt) },
         options,
         (source) => mediaSpan<ImageResponse>(source, 'generate_images', call),
         async (from, attemptOptions) => {
@@ -184,6 +246,7 @@ export function accessModels(
 ): ModelAccess {
   const stored = new MessageFiles();
   const make: MakeCall = async (
+    { model, tokens },
     { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span: source = attempt },
     span,
     call,
@@ -191,7 +254,9 @@ export function accessModels(
     if (models === undefined) throw unknownModel('no models are configured');
     const traced = span(source);
     try {
-      const response = await call(models, { idempotencyKey, signal, ...(enter && { enter }) });
+      const response = await inPlace({ model, tokens, signal }, enter, (entered) =>
+        call(models, { idempotencyKey, signal, ...(entered && { enter: entered }) }),
+      );
       attempt.spend(costsOf(response));
       traced.end(response);
       return response;
@@ -203,6 +268,7 @@ export function accessModels(
   return {
     generate: (call, options = {}) =>
       make(
+        { model: call.model, tokens: () => tokensOfCall(call) },
         options,
         (source) => chatSpan(source, call, () => call.messages),
         async (from, attemptOptions) => {
@@ -220,26 +286,7 @@ export function accessModels(
           return answer;
         },
       ),
-    embed: (call, options = {}) =>
-      make(
-        options,
-        (source) => embedSpan(source, call),
-        async (from, attemptOptions) => {
-          if (from.embed === undefined) throw unknownModel(`the configured models make no vectors: ${call.model}`);
-          const texts = withoutSecrets(call.texts, attempt.secrets);
-          return validVectors(await from.embed({ ...call, texts, ...attemptOptions }), call);
-        },
-      ),
-    rerank: (call, options = {}) =>
-      make(
-        options,
-        (source) => rerankSpan(source, call),
-        async (from, attemptOptions) => {
-          if (from.rerank === undefined) throw unknownModel(`the configured models rank no documents: ${call.model}`);
-          const clean = withoutSecrets({ query: call.query, documents: call.documents }, attempt.secrets);
-          return validRanking(await from.rerank({ ...call, ...clean, ...attemptOptions }), call);
-        },
-      ),
+    ...vectorAccess(make, attempt.secrets),
     ...mediaAccess(make, attempt.secrets),
     costOf: (model, usage) => models?.costOf?.(model, usage),
     tokensMaxOf: (model) => models?.tokensMaxOf?.(model),

@@ -14,7 +14,7 @@ import { NodeFailure, type NodeContext, type StepContext } from '../../graph/con
 import { refuseStopped, isCutOff } from '../../graph/contracts/cut-off.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { LimitRef } from '../../graph/limit.ts';
-import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
+import { tokensOfCall } from '../../model-calls/message-tokens.ts';
 import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
 import { CallRecord, type OnChange, type RecordedCall } from './call-record.ts';
 
@@ -214,7 +214,7 @@ export class ModelSteps {
       input: key,
       retry,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(limit === undefined || isReplayed ? {} : { limit, tokens: estimatedTokens(settings, messages) }),
+      ...(limit === undefined || isReplayed ? {} : { limit, tokens: tokensOfCall({ ...settings, messages }) }),
       ...(atMost === undefined || isReplayed ? {} : { atMost }),
     } as const;
     const told = new ToldAnswer();
@@ -278,11 +278,6 @@ export class ModelSteps {
     };
     return spendSeconds(ctx, ctx, generate, counted);
   }
-}
-
-/** About how many tokens a call takes, for limits that count them. */
-function estimatedTokens({ tools = [], tokensMax = 0 }: ModelSettings, messages: readonly ModelMessage[]): number {
-  return tokensOfAll(messages) + tokensOfText(JSON.stringify(tools)) + tokensMax;
 }
 
 // The most that a model call can spend, as far as that is known before it is made. That much is reserved in the budgets (Q4.2).

@@ -42,3 +42,30 @@ test('FL11 calls of models keep the limit of their provider over all engines, an
   expect([calls, most]).toEqual([4, 1]);
   expect((begunAt[1] ?? 0) - (begunAt[0] ?? 0)).toBeGreaterThanOrEqual(29_000);
 });
+
+test('FL11 so do the calls of models of a program that know of no limits, and one that fails gives its place back', async () => {
+  defineLimit('own-models', { concurrency: 1 });
+  const clock = createVirtualClock({ isAutomatic: true });
+  const store = createMemoryStore({ now: clock.now });
+  let [now, most, calls] = [0, 0, 0];
+  const models: Models = {
+    generate: async () => {
+      calls += 1;
+      most = Math.max(most, (now += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      now -= 1;
+      if (calls === 2) throw new NodeFailure('no', { applied: 'no' });
+      return { content: [{ type: 'text', text: 'yes' }], finishReason: 'stop', usage } as never;
+    },
+  };
+  const own = { ...call, model: 'own-models:small' };
+  const ask = node('ask', 'external', (ctx) => ctx.models.generate(own).then(() => 1), { idempotent: true });
+  const graph = graphOf('own', [ask], edges('> ask', 'ask >'));
+  const engines = ['one', 'two'].map(
+    (name) => createBench({ store, clock, ids: testIds(name), models, findGraph: () => graph }).engine,
+  );
+  const runs = [0, 1, 2, 3].map((index) => runToRest(engines[index % 2] as (typeof engines)[number], graph));
+  const statuses = (await Promise.all(runs)).map(({ status }) => status);
+  expect(statuses.sort()).toEqual(['completed', 'completed', 'completed', 'failed']);
+  expect([calls, most]).toEqual([4, 1]);
+});

@@ -9,7 +9,7 @@ import type {
   TranscribeResponse,
 } from '../../graph/contracts/model-messages.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
-import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
+import { tokensOfCall, tokensOfText, tokensOfTexts } from '../../model-calls/message-tokens.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 // The rate limits of one provider in one process. Calls that must wait are let in in the order in which they came.
@@ -247,12 +247,11 @@ export function limitModels(
       permit.leave(response && response.usage.inputTokens + response.usage.outputTokens);
     }
   };
-  const tokensOfTexts = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + tokensOfText(text), 0);
   return {
     generate: (request) =>
       letIn(
         request,
-        () => tokensOf(request),
+        () => tokensOfCall(request),
         () => models.generate(request),
       ),
     ...(models.embed !== undefined && {
@@ -273,8 +272,4 @@ export function limitModels(
     }),
     ...mediaOf(models, letIn),
   };
-}
-
-function tokensOf({ messages, tools = [], tokensMax = 0 }: ModelRequest): number {
-  return tokensOfAll(messages) + tokensOfText(JSON.stringify(tools)) + tokensMax;
 }
