@@ -36,7 +36,7 @@ export interface Checkpoint {
   /** When it was made, in epoch ms. */
   readonly timestamp: number;
   readonly state: GraphState;
-  /** What the run has read of its memories and would get again (`snapshot` and `journaled`). Absent if it has read none. */
+  /** What the run has read of its memories so far, with a record of it (`snapshot` and `journaled`). Absent if it has read none. */
   readonly memorySnapshot?: MemorySnapshot;
   /** Results of the completed nodes, by node id. */
   readonly nodeResults: Readonly<Record<string, NodeResult>>;

@@ -62,18 +62,30 @@ test('S7 what a run has recalled of its memory is in its checkpoints, where a re
   ] as const) {
     const store = new InMemoryCheckpointStore();
     const source = sessionMemory(memories, { consistency });
-    const graph = new AgentGraph({}, { id: 'g', checkpointPolicy: 'every_node' })
-      .addNode('greet', async (ctx) => {
-        const known = await source.open(ctx, owner).recall();
-        await ctx.ask({ prompt: 'Go on?' });
-        return known.length;
-      })
-      .addEdge(START, 'greet')
-      .addEdge('greet', END)
-      .compile({ checkpointStore: store });
-    const { runId } = await graph.invoke({});
+    const graph = () =>
+      new AgentGraph({}, { id: 'g', checkpointPolicy: 'every_node' })
+        .addNode('greet', async (ctx) => {
+          const known = await source.open(ctx, owner).recall();
+          await ctx.ask({ prompt: 'Go on?' });
+          return known.length;
+        })
+        .addNode('end', () => 1)
+        .addEdge(START, 'greet')
+        .addEdge('greet', 'end')
+        .addEdge('end', END)
+        .compile({ checkpointStore: store });
+    const { runId } = await graph().invoke({});
     expect((await store.latest(runId))?.memorySnapshot).toEqual(reads && { reads, pendingWrites: [] });
     expect((await store.list('g'))[0]?.hasMemorySnapshot).toBe(reads !== undefined);
+    // It stays when the node has settled, whichever process goes on.
+    const other = graph();
+    const done = await other.resume(runId, { answers: { greet: 'yes' } });
+    expect(done.status).toBe('completed');
+    const listed = [];
+    for await (const { readsMemory } of other.history.checkpoints()) listed.push(readsMemory === true);
+    expect(listed.includes(true)).toBe(reads !== undefined);
+    const last = await store.latest(runId);
+    expect([last?.nodeId, last?.memorySnapshot]).toEqual(['end', reads && { reads, pendingWrites: [] }]);
   }
 });
 

@@ -31,18 +31,22 @@ const isRecalled = (output: unknown): output is readonly RecalledEntry[] =>
   Array.isArray(output) && output.every((entry) => typeof entry?.content === 'string' && typeof entry.at === 'number');
 
 /**
- * What the run has read of its memories, which a resume gets again: the steps `recall` of a session memory. Nothing is ever about to be
- * written: a write is made at once, and by its key only once.
+ * What the run has read of its memories: the steps `recall` of a session memory, of nodes that are open and, from the checkpoint before, of
+ * those that have settled since. Nothing is ever about to be written: a write is made at once, and by its key only once.
  */
-function memorySnapshotOf({ nodes }: FrameTree): MemorySnapshot | undefined {
-  const reads = Object.entries(nodes).flatMap(([id, { steps = {}, children = {} }]): MemorySnapshot['reads'] => [
+function memorySnapshotOf(frame: FrameTree, before: MemorySnapshot | undefined): MemorySnapshot | undefined {
+  const reads = new Map([...(before?.reads ?? []), ...readsIn(frame)].map((read) => [read.traceId, read]));
+  return reads.size === 0 ? undefined : { reads: [...reads.values()], pendingWrites: [] };
+}
+
+function readsIn({ nodes }: FrameTree): MemorySnapshot['reads'] {
+  return Object.entries(nodes).flatMap(([id, { steps = {}, children = {} }]): MemorySnapshot['reads'] => [
     ...Object.entries(steps).flatMap(([key, { status, output }]) => {
       if (status !== 'done' || !/ recall(?:\W|$)/u.test(key) || !isRecalled(output)) return [];
       return output.map(({ content }, index) => ({ traceId: `${id}/${key}/${index}`, content, strength: 1 }));
     }),
-    ...Object.values(children).flatMap((child) => memorySnapshotOf(child)?.reads ?? []),
+    ...Object.values(children).flatMap(readsIn),
   ]);
-  return reads.length === 0 ? undefined : { reads, pendingWrites: [] };
 }
 
 interface Described {
@@ -65,7 +69,7 @@ function describeCheckpoint({ run, row, root, graph, before, history }: Describe
     const durationMs = durations.get(id) ?? before?.nodeResults[id]?.durationMs;
     return [id, resultOfNode(graph, id, plain(outputs[id]), durationMs)] as const;
   });
-  const memorySnapshot = memorySnapshotOf(root.frame);
+  const memorySnapshot = memorySnapshotOf(root.frame, before?.memorySnapshot);
   return {
     id: checkpointId(run.key, row.seq),
     graphId: run.graphId,
@@ -196,6 +200,7 @@ class SavedRuns {
   async #bringBack(tenant: string, checkpoint: Checkpoint): Promise<void> {
     const { runId } = checkpoint;
     if ((await this.#store.readRun({ tenant, runId })) !== undefined) return;
+    this.#saved.set(runId, Promise.resolve(checkpoint));
     const history = historyOf(checkpoint);
     const original = { tenant, runId: history.runId };
     if ((await this.#store.readRun(original)) === undefined) await this.#import(tenant, history.text);

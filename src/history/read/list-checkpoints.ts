@@ -96,6 +96,8 @@ export interface ListedCheckpoint {
   readonly prompt?: string;
   /** Whether it is its run's newest checkpoint. */
   readonly isHead: boolean;
+  /** Set if a node read its memory here, and what it read is on record. */
+  readonly readsMemory?: true;
 }
 
 /** Which checkpoints to list; all conditions must hold. */
@@ -139,8 +141,13 @@ async function toListed(place: StatePlace, walked: WalkedCheckpoint): Promise<Li
     isPaused,
     ...(prompt !== undefined && { prompt }),
     isHead: entry.seq === run.head,
+    ...(entry.change.some(isRecall) && { readsMemory: true as const }),
   };
 }
+
+/** Steps of a session memory are named for it, and for what they do. */
+const isRecall = ({ kind, step }: LogEntry['change'][number]): boolean =>
+  kind === 'step' && step !== undefined && / recall(?:\W|$)/u.test(step);
 
 async function readPrompt({ store, blobs }: StatePlace, { run, entry }: WalkedCheckpoint): Promise<string | undefined> {
   const { root } = await loadState(store, blobs, run, entry.seq);

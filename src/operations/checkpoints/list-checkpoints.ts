@@ -1,5 +1,5 @@
 /** Lists the checkpoints of all runs, newest first. */
-import { flag, listOf, objectOf, text, time, whole } from '../contract/output-shapes.ts';
+import { described, flag, listOf, objectOf, text, time, whole } from '../contract/output-shapes.ts';
 import {
   type Position,
   listCheckpoints as walkCheckpoints,
@@ -58,7 +58,7 @@ export const listCheckpoints: RoutedOperation<ListCheckpointsInput, ListCheckpoi
             isPaused: flag,
             isHead: flag,
           },
-          { prompt: text },
+          { prompt: text, readsMemory: described(flag, 'set if a node read its memory here') },
         ),
       ),
     },
