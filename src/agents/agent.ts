@@ -60,7 +60,8 @@ function kindOf(value: unknown): string {
 
 function messageFault(message: unknown): string | undefined {
   if (!isPlainObject(message)) return 'is no object';
-  const { role, content } = message;
+  const { role, content, static: isStatic } = message;
+  if (isStatic !== undefined && isStatic !== true) return 'has a `static` that is not true';
   if (!roles.includes(role as string)) return `has none of the roles ${roles.join(', ')}`;
   if (typeof content === 'string') return role === 'tool' ? 'has no list of results' : undefined;
   if (!Array.isArray(content)) return 'has no content: give a text, or a list of parts';

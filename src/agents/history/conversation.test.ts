@@ -60,3 +60,22 @@ test('A8 bytes of images count as an image, not as a text', () => {
   const data = new Uint8Array(1_000_000);
   expect(tokensOf({ role: 'user', content: [{ type: 'image', data }] })).toBe(1_600);
 });
+
+test('A8 A11 static messages are sent however long it is, and a summary stands behind them', () => {
+  const pinned = (content: string): ModelMessage => ({ role: 'user', content, static: true });
+  const of = (limit: HistoryLimit): Conversation => {
+    const conversation = new Conversation([system], [{ role: 'user', content: 'a' }, pinned('rule')], limit);
+    for (const word of ['b', 'c', 'd']) conversation.add({ role: 'user', content: word });
+    return conversation;
+  };
+  expect(sent(of({ messagesMax: 2 }))).toEqual(['Work. rule c d', 2]);
+  expect(sent(of({ tokensMax: 1 }))).toEqual(['Work. rule d', 3]);
+  const conversation = of({});
+  const { messages, count } = conversation.older(1);
+  expect([messages.map(({ content }) => content), count]).toEqual([['a', 'b', 'c'], 4]);
+  conversation.replace(count, { role: 'user', content: 'short' });
+  expect(sent(conversation)).toEqual(['Work. rule short d', 0]);
+  conversation.add({ role: 'assistant', content: 'e' });
+  conversation.replace(conversation.older(0).count, { role: 'user', content: 'shorter' });
+  expect(sent(conversation)).toEqual(['Work. rule shorter', 0]);
+});

@@ -1,7 +1,7 @@
 /** A conversation that grows. All of it is recorded; of a long one, only the part that fits is sent. */
 import type { ModelMessage } from '../../graph/contracts/model-messages.ts';
 import { isPlainObject } from '../../state/values/plain-object.ts';
-import { tokensOf, tokensOfAll } from '../../model-calls/message-tokens.ts';
+import { tokensOfAll } from '../../model-calls/message-tokens.ts';
 import { summaryTextOf } from '../../graph/contracts/cut-off.ts';
 import { encodeValue } from '../../state/values/encode.ts';
 import type { ModelSettings, ModelSteps } from '../model/model-step.ts';
@@ -9,7 +9,8 @@ import type { ModelSettings, ModelSteps } from '../model/model-step.ts';
 // Limits how much of a long conversation a model is sent.
 
 /**
- * The limits. Default: everything is sent. The system messages at the beginning are always sent, and no result is sent without its call.
+ * The limits. Default: everything is sent. The system messages at the beginning are always sent, and so are static ones; no result is sent
+ * without its call.
  */
 export interface HistoryLimit {
   /** The most messages, in addition to the system messages at the beginning. */
@@ -58,6 +59,9 @@ export function historyFault(limit: HistoryLimit): string | undefined {
 function strayOf(value: unknown, known: readonly string[]): string | undefined {
   return isPlainObject(value) ? Object.keys(value).find((name) => !known.includes(name)) : undefined;
 }
+
+/** Whether it may be left out of a long conversation. */
+const isPassing = ({ static: isStatic }: ModelMessage): boolean => isStatic !== true;
 
 /** A place in a conversation to which it can be taken back. */
 export interface ConversationMark {
@@ -122,7 +126,10 @@ export class Conversation {
   /** The messages to send, and the number of those omitted. */
   take(): { readonly messages: readonly ModelMessage[]; readonly omitted: number } {
     this.#start = this.#firstThatFits();
-    return { messages: this.#request(this.#start), omitted: this.#start };
+    return {
+      messages: this.#request(this.#start),
+      omitted: this.#messages.slice(0, this.#start).filter(isPassing).length,
+    };
   }
 
   /** Tokens of the messages that are sent. */
@@ -130,15 +137,18 @@ export class Conversation {
     return this.#tokensFrom(this.#start);
   }
 
-  /** The oldest messages, for a summary. At least `messagesKept` newer ones stay. */
-  older(messagesKept: number): readonly ModelMessage[] {
-    return this.#messages.slice(0, this.#beginningAt(this.#messages.length - messagesKept, true));
+  /** The oldest messages, for a summary, without static ones. At least `messagesKept` newer ones stay. `count` is with static ones. */
+  older(messagesKept: number): { readonly messages: readonly ModelMessage[]; readonly count: number } {
+    const older = this.#messages.slice(0, this.#beginningAt(this.#messages.length - messagesKept, true));
+    return { messages: older.filter(isPassing), count: older.length };
   }
 
-  /** Replaces the oldest `count` messages by one. */
+  /** Replaces the oldest `count` messages by one, but for static ones, which stay before it. */
   replace(count: number, message: ModelMessage): void {
-    this.#messages.splice(0, count, message);
-    this.#replies = new Set([...this.#replies].filter((place) => place >= count).map((place) => place - count + 1));
+    const stay = this.#messages.slice(0, count).filter((one) => !isPassing(one));
+    this.#messages.splice(0, count, ...stay, message);
+    const shift = stay.length + 1 - count;
+    this.#replies = new Set([...this.#replies].filter((place) => place >= count).map((place) => place + shift));
     this.#start = 0;
     this.#reported = undefined;
   }
@@ -157,7 +167,7 @@ export class Conversation {
       while (tokens > tokensMax && start < this.#messages.length - 1) {
         tokens =
           countTokens === undefined
-            ? tokens - tokensOf(this.#messages[start] as ModelMessage)
+            ? tokens - tokensOfAll(this.#messages.slice(start, start + 1).filter(isPassing))
             : this.#tokensFrom(start + 1);
         start += 1;
       }
@@ -182,11 +192,14 @@ export class Conversation {
     if (countTokens !== undefined) return countTokens(this.#request(start));
     if (this.#reported === undefined) return tokensOfAll(this.#request(start));
     const { tokens, from, to } = this.#reported;
-    return tokens - tokensOfAll(this.#messages.slice(from, start)) + tokensOfAll(this.#messages.slice(to));
+    const left = this.#messages.slice(from, start).filter(isPassing);
+    return tokens - tokensOfAll(left) + tokensOfAll(this.#messages.slice(to));
   }
 
   #request(start: number): readonly ModelMessage[] {
-    return this.head.concat(start === 0 ? this.#messages : this.#messages.slice(start));
+    if (start === 0) return this.head.concat(this.#messages);
+    const stay = this.#messages.slice(0, start).filter((one) => !isPassing(one));
+    return this.head.concat(stay, this.#messages.slice(start));
   }
 }
 
@@ -212,14 +225,14 @@ export async function summarize(
   const { messagesKept = defaultMessagesKept, instructions = defaultInstructions } = options;
   const older = conversation.older(messagesKept);
   // A single message would be an earlier summary.
-  if (older.length < 2) return false;
+  if (older.messages.length < 2) return false;
   const response = await steps.call({ model: options.model ?? model }, [
     { role: 'system', content: instructions },
-    { role: 'user', content: older.map(transcriptOf).join('\n\n') },
+    { role: 'user', content: older.messages.map(transcriptOf).join('\n\n') },
   ]);
   const text = summaryTextOf(response);
   if (text === '') return false;
-  conversation.replace(older.length, { role: 'user', content: `The conversation so far, in short:\n${text}` });
+  conversation.replace(older.count, { role: 'user', content: `The conversation so far, in short:\n${text}` });
   return true;
 }
 

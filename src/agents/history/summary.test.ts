@@ -166,3 +166,22 @@ test('A6 A11 a call that a person was asked about after a summary keeps the argu
     [{ to: 'ann' }, { to: 'bob' }],
   ]);
 });
+
+test('A11 a static message of the prompt is in every request, word for word, and in no summary, over a crash too', async () => {
+  const rule = { role: 'user', content: 'Never spend over 10 EUR: ${this} {{stays}}.', static: true } as const;
+  const prompt = [{ role: 'user', content: 'Go.' }, rule] as const;
+  const { bench, models, graph } = agentKit(script, {
+    ...config,
+    prompt,
+    history: { messagesMax: 6, summary: { model: 'small', messagesKept: 2 } },
+  });
+  const paused = await runToRest(bench.engine, graph, {}, 'r');
+  const engine = afterCrash(bench);
+  await engine.answer('r', paused.waits[0]?.waitId ?? '', 'this');
+  expect((await resumeToRest(engine, 'r', graph)).state.outputs).toEqual({ a: 'Done.' });
+  const [told, asked] = [models.requests.filter(({ model }) => model === 'small'), models.requests.filter(({ model }) => model === 'm')]; // prettier-ignore
+  expect([told.length > 0, JSON.stringify(told).includes('Never spend')]).toEqual([true, false]);
+  expect(asked.map(({ messages }) => messages.filter(({ content }) => content === rule.content).length)).toEqual(
+    asked.map(() => 1),
+  );
+});

@@ -77,12 +77,17 @@ export interface ToolResultPart extends Part {
 export type UserPart = TextPart | ImagePart | FilePart;
 export type AssistantPart = TextPart | ReasoningPart | FilePart | ToolCallPart | ToolResultPart;
 
+interface MessageParts extends Part {
+  /** Whether it is always sent: neither left out of a long conversation nor told in short (A11). Only messages of a prompt are. */
+  readonly static?: true;
+}
+
 /** One message of a conversation. A string as content is short for one text part. */
 export type ModelMessage =
-  | (Part & { readonly role: 'system'; readonly content: string })
-  | (Part & { readonly role: 'user'; readonly content: string | readonly UserPart[] })
-  | (Part & { readonly role: 'assistant'; readonly content: string | readonly AssistantPart[] })
-  | (Part & { readonly role: 'tool'; readonly content: readonly ToolResultPart[] });
+  | (MessageParts & { readonly role: 'system'; readonly content: string })
+  | (MessageParts & { readonly role: 'user'; readonly content: string | readonly UserPart[] })
+  | (MessageParts & { readonly role: 'assistant'; readonly content: string | readonly AssistantPart[] })
+  | (MessageParts & { readonly role: 'tool'; readonly content: readonly ToolResultPart[] });
 
 /** A tool offered to the model. A model call never runs it: the caller does, and sends the result. */
 export interface ModelTool {
