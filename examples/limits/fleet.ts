@@ -182,14 +182,18 @@ export async function pauseByHand(
     await delay(2_000);
     const begunWhilePaused = oracle.callsSoFar;
     const [shown] = (await cairn.changeLimits({ action: 'resume', name: 'provider' })).limits;
-    tell(`cairn limits pause provider: ${begunWhilePaused} calls began, ${shown?.waiting ?? 0} waited; then resume`);
+    tell(`cairn limits pause provider: ${begunWhilePaused} calls began, ${shown?.waiting ?? 0} waited`);
     const until = performance.now() + patienceMs;
     const isEnded = async (): Promise<boolean> => {
       const ended = new Set(await endedRuns(store));
       return ids.every((runId) => ended.has(runId));
     };
     while (!(await isEnded()) && performance.now() < until) await delay(200);
-    return { begunWhilePaused, isCompleted: await isEnded() };
+    const isCompleted = await isEnded();
+    tell(
+      `cairn limits resume provider: ${isCompleted ? `all ${ids.length} reports ended` : 'some reports have not ended'}`,
+    );
+    return { begunWhilePaused, isCompleted };
   } finally {
     await crew.end();
     await cairn.close();
