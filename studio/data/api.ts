@@ -54,6 +54,21 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+const isStory = (path: string): boolean => /\/story(?:\?|$)/.test(path);
+
+/** A value that was left out of an answer since it is large. */
+export interface Omitted {
+  readonly omitted: { readonly bytes: number; readonly href: string };
+}
+
+export const isOmitted = (value: unknown): value is Omitted =>
+  typeof value === 'object' && value !== null && 'omitted' in value && Object.keys(value).length === 1;
+
+/** All of a value that was left out, as text. @throws Problem */
+export async function readOmitted({ omitted: { href } }: Omitted): Promise<string> {
+  return (await send(href.slice(href.indexOf('/v1/') + '/v1'.length))).text();
+}
+
 /** Sends a request. Chats are beside the interface, everything else is in it. @throws Problem the answer is no success; the signal's reason */
 export async function send(
   path: string,
@@ -67,8 +82,8 @@ export async function send(
       headers: {
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        // The page shows whole states, also those beyond the largest answer that a server gives unasked.
-        prefer: 'return=representation',
+        // The page shows whole states, also those beyond the largest answer that a server gives unasked. Of a story large values are left out.
+        ...(!isStory(path) && { prefer: 'return=representation' }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -86,8 +101,13 @@ export async function send(
   throw new Problem(response.status, problem.title ?? `The server answered ${response.status}.`, problem);
 }
 
-export async function ask<T>(path: string, options?: RequestOptions): Promise<T> {
-  return (await (await send(path, options)).json()) as T;
+export async function ask<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const response = await send(path, options).catch((problem: unknown) => {
+    // A page of a story that is large by its many values is read whole.
+    if (!(problem instanceof Problem && problem.status === 413 && isStory(path))) throw problem;
+    return send(path, { ...options, headers: { ...options.headers, prefer: 'return=representation' } });
+  });
+  return (await response.json()) as T;
 }
 
 export const post = <T>(path: string, body: unknown = {}, options: RequestOptions = {}): Promise<T> =>

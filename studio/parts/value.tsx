@@ -1,6 +1,7 @@
 /** Values as data: a tree that opens, with what changed marked. All of it is text, whatever it looks like. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { isOmitted, readOmitted, type Omitted } from '../data/api.ts';
 import { bytes, count } from '../words.ts';
 
 const shownChars = 400;
@@ -21,8 +22,25 @@ export function LongText({ text, max = shownChars }: { readonly text: string; re
   );
 }
 
+/** A large value that was left out of what was read: its size, and all of it for who asks. */
+function LeftOut({ value }: { readonly value: Omitted }): JSX.Element {
+  const [text, setText] = useState<string>();
+  if (text !== undefined) return <LongText text={text} />;
+  const read = (): void =>
+    void readOmitted(value).then(setText, (problem: Error) => setText(`It cannot be read: ${problem.message}`));
+  return (
+    <span>
+      {`large, ${bytes(value.omitted.bytes)} `}
+      <button type="button" class="link" onClick={read}>
+        read it
+      </button>
+    </span>
+  );
+}
+
 /** A value that is short enough to stand on a line. */
 export function Inline({ value }: { readonly value: unknown }): JSX.Element {
+  if (isOmitted(value)) return <LeftOut value={value} />;
   if (value === undefined) return <span class="quiet">nothing</span>;
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return (

@@ -1,6 +1,7 @@
 /**
  * JSON Schemas of operations' outputs, in the form that JSON interfaces show: see {@link toJson}. Each property has a description. The
- * keyword `format` marks what doors treat in a way of its own: a time, a wait, a position in a history, a whole state, and an author's own text.
+ * keyword `format` marks what doors treat in a way of its own: a time, a wait, a position in a history, a whole state, what
+ * a visit of a node did, a value before and after a change, and an author's own text.
  */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { outputWords } from './output-words.ts';
@@ -352,7 +353,10 @@ export const logEntryParts: Parts = {
 export const logEntry: JsonSchema = objectOf(logEntryParts);
 
 /** A value that differs. */
-export const valueDifference: JsonSchema = objectOf({ path: texts }, { before: anything, after: anything });
+export const valueDifference: JsonSchema = {
+  ...objectOf({ path: texts }, { before: anything, after: anything }),
+  format: 'difference',
+};
 
 /** How a node stood. */
 export const nodeRow: JsonSchema = objectOf(

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { standing } from '../contract/output-shapes.ts';
+import { showCheckpoint } from '../checkpoints/show-checkpoint.ts';
 import { omitLargeValues } from './omit-large.ts';
+import { postMortem } from './post-mortem.ts';
 
 const large = 'x'.repeat(70_000);
 const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -63,4 +65,56 @@ test('outputs of a run are left out by where they stand in its state; what stand
   );
   const elsewhere = answer({ scratch: {}, outputs: {} }, { outputs: { big: large } });
   expect(omitLargeValues(elsewhere, standing)).toEqual(elsewhere);
+});
+
+test('of what a checkpoint changed, large values are left out by where they stand there and in the one before', () => {
+  const values = [
+    { path: ['scratch', 'big'], before: large, after: `${large}y` },
+    { path: ['scratch', 'small'], after: 1 },
+    { path: ['child', 'run', 'scratch', 'big'], after: large },
+  ];
+  const shown = { runId: 'r', seq: 3, recorded: { values, steps: [] } };
+  const before = {
+    omitted: { ...omittedAt('scratch.big', large).omitted, href: '/v1/checkpoints/r%402/file?path=scratch.big' },
+  };
+  expect(omitLargeValues(shown, showCheckpoint.outputSchema)).toEqual({
+    ...shown,
+    recorded: {
+      values: [
+        { path: ['scratch', 'big'], before, after: omittedAt('scratch.big', `${large}y`) },
+        values[1],
+        values[2],
+      ],
+      steps: [],
+    },
+  });
+});
+
+test('of a story, large values of visits are left out, but those of child runs and what was appended', () => {
+  const visit = (path: readonly string[]): object => ({
+    kind: 'visit',
+    runId: 'r',
+    seq: 3,
+    path,
+    value: { text: large },
+    changes: [
+      { path: ['scratch', 'big'], after: large },
+      { path: ['scratch', 'list'], after: large, isAppended: true },
+    ],
+  });
+  const story = { runId: 'fork', seq: 9, entries: [visit(['a.b']), visit(['a', 'child', 'b'])] };
+  expect(omitLargeValues(story, postMortem.outputSchema)).toEqual({
+    ...story,
+    entries: [
+      {
+        ...visit(['a.b']),
+        value: { text: omittedAt('outputs.a\\.b.text', large) },
+        changes: [
+          { path: ['scratch', 'big'], after: omittedAt('scratch.big', large) },
+          { path: ['scratch', 'list'], after: large, isAppended: true },
+        ],
+      },
+      story.entries[1],
+    ],
+  });
 });

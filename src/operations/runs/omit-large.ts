@@ -1,5 +1,5 @@
 /**
- * Leaves large values of a run's state out of an answer. In place of each stand its size, its hash and where it is read, whole or by ranges:
+ * Leaves large values of a run's state out of an answer, be it a whole state, what a checkpoint changed in it, or what a visit of a node gave. In place of each stand its size, its hash and where it is read, whole or by ranges:
  * whoever asks where a run stands gets an answer, whatever its nodes gave.
  */
 import { createHash } from 'node:crypto';
@@ -7,6 +7,7 @@ import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { runName } from '../../history/read/references.ts';
 import { formatPath } from '../../history/read/state-path.ts';
 import { isPlainObject } from '../../state/values/plain-object.ts';
+import { state as stateSchema } from '../contract/output-shapes.ts';
 import { toJson } from '../contract/to-json.ts';
 import { outputsPathOf } from './run-outputs.ts';
 
@@ -30,6 +31,8 @@ const stateBytesMax = 512 * 1024;
 const markBytes = 4;
 
 type Path = readonly string[];
+
+const statePartNames: ReadonlySet<string> = new Set(Object.keys(stateSchema['properties'] as object));
 
 /** A value as it is sent, and its size. */
 interface Measured {
@@ -102,26 +105,64 @@ class LargeValues {
  * @param base - path at which the HTTP interface begins: `/cairn` for `/cairn/v1/runs`
  */
 export function omitLargeValues(output: unknown, schema: JsonSchema, base = ''): unknown {
-  return omitFrom(toJson(output), schema, base);
+  return omitFrom(toJson(output), schema, { base });
 }
 
-function omitFrom(value: unknown, { properties }: JsonSchema, base: string): unknown {
+/** Where a part of an answer stands. */
+interface Place {
+  readonly base: string;
+  /** The checkpoint that it is of, if it is of one. */
+  readonly at?: { readonly runId: string; readonly seq: number };
+  /** Whether it is of a child run, whose values have no path of their own. */
+  readonly isInside?: boolean;
+}
+
+function omitFrom(value: unknown, { properties, items, format }: JsonSchema, around: Place): unknown {
+  if (Array.isArray(value) && isPlainObject(items))
+    return value.map((item) => omitFrom(item, items as JsonSchema, around));
   if (!isPlainObject(value) || !isPlainObject(properties)) return value;
   const parts = properties as Readonly<Record<string, JsonSchema>>;
   const { runId, seq, state } = value;
-  const values =
-    parts['state']?.['format'] === 'state' &&
-    typeof runId === 'string' &&
-    typeof seq === 'number' &&
-    isPlainObject(state)
-      ? new LargeValues(base, runId, seq)
-      : undefined;
+  const isPlaced = typeof runId === 'string' && typeof seq === 'number';
+  const place = {
+    ...around,
+    ...(isPlaced && { at: { runId, seq } }),
+    ...(format === 'visit' && { isInside: Array.isArray(value['path']) && value['path'].length > 1 }),
+  };
+  if (format === 'difference') return omitFromDifference(value, place);
+  const values = valuesAt(place);
+  const hasState = isPlaced && parts['state']?.['format'] === 'state' && isPlainObject(state);
   return Object.fromEntries(
     Object.entries(value).map(([name, part]) => {
-      if (values !== undefined && name === 'state') return [name, values.omitFromState(part as typeof value)];
-      const path = name === 'outputs' && values !== undefined ? outputsPathOf(state as typeof value, part) : undefined;
-      if (path !== undefined) return [name, values?.omitFrom(part, path)];
-      return [name, omitFrom(part, parts[name] ?? {}, base)];
+      if (hasState && name === 'state') return [name, values?.omitFromState(part as typeof value)];
+      const path =
+        hasState && name === 'outputs'
+          ? outputsPathOf(state, part)
+          : format === 'visit' && name === 'value'
+            ? ['outputs', ...(value['path'] as readonly string[])]
+            : undefined;
+      if (path !== undefined) return [name, place.isInside === true ? part : values?.omitFrom(part, path)];
+      return [name, omitFrom(part, parts[name] ?? {}, place)];
     }),
   );
+}
+
+function valuesAt({ base, at, isInside }: Place, before = 0): LargeValues | undefined {
+  return at === undefined || isInside === true || at.seq < before
+    ? undefined
+    : new LargeValues(base, at.runId, at.seq - before);
+}
+
+/** Of what was appended only the new part is there, which has no path of its own. */
+function omitFromDifference(value: Readonly<Record<string, unknown>>, place: Place): unknown {
+  const { path, before, after, isAppended } = value;
+  const isOfState = Array.isArray(path) && statePartNames.has(path[0] as string) && isAppended !== true;
+  if (!isOfState) return value;
+  const omit = (side: unknown, values: LargeValues | undefined): unknown =>
+    values === undefined ? side : values.omitFrom(side, path as Path);
+  return {
+    ...value,
+    ...(before !== undefined && { before: omit(before, valuesAt(place, 1)) }),
+    ...(after !== undefined && { after: omit(after, valuesAt(place)) }),
+  };
 }

@@ -47,7 +47,7 @@ export interface PostMortemOutput extends PostMortem {
 const point = { runId: text, seq: whole, at: time };
 
 /** A visit of a node, or something that happened to the run as a whole. */
-const storyEntry = objectOf(
+const storyEntryParts = objectOf(
   {
     ...point,
     kind: described(
@@ -84,12 +84,13 @@ const storyEntry = objectOf(
         { prompt: text, closedAt: objectOf(point), by: text, answer: anything, isChanged: flag },
       ),
     ),
-    changes: listOf(
-      objectOf(
+    changes: listOf({
+      ...objectOf(
         { path: texts },
         { before: anything, beforeBytes: whole, after: anything, afterBytes: whole, isDeleted: flag, isAppended: flag },
       ),
-    ),
+      format: 'difference',
+    }),
     edges: listOf(objectOf({ to: text, fired: flag, because: text }, { label: text, condition: text, holds: flag })),
     by: text,
     takenFrom: position,
@@ -101,6 +102,8 @@ const storyEntry = objectOf(
     ),
   },
 );
+
+const storyEntry = { ...storyEntryParts, format: 'visit' };
 
 export const postMortem: RoutedOperation<PostMortemInput, PostMortemOutput, HistoryContext> = {
   name: 'post_mortem',
