@@ -11,10 +11,13 @@ const rootPages: ReadonlyMap<string, string> = new Map([
   ['CHANGELOG.md', 'changes.md'],
 ]);
 
-/** Where a file of the project stands in the site; undefined: it is no page. */
+const isPicture = (path: string): boolean => /^docs\/guide\/pictures\/[\w-]+\.webp$/u.test(path);
+
+/** Where a file of the project stands in the site; undefined: it is neither a page nor a picture. */
 export function placeInSite(path: string): string | undefined {
   const known = rootPages.get(path);
   if (known !== undefined) return known;
+  if (isPicture(path)) return path.slice('docs/'.length);
   if (!path.startsWith('docs/') || !path.endsWith('.md')) return undefined;
   return path.slice('docs/'.length).replace(/(^|\/)README\.md$/, '$1index.md');
 }
@@ -66,11 +69,12 @@ export function assemblePages(project: Project, folder: string): readonly string
   for (const path of pages) {
     const place = join(folder, placeInSite(path) ?? basename(path));
     mkdirSync(dirname(place), { recursive: true });
-    writeFileSync(place, pageInSite(project, path));
+    if (isPicture(path)) cpSync(join(project.root, path), place);
+    else writeFileSync(place, pageInSite(project, path));
   }
   const shown = join(project.root, 'site/public');
   if (existsSync(shown)) cpSync(shown, join(folder, 'public'), { recursive: true });
-  return pages;
+  return pages.filter((path) => !isPicture(path));
 }
 
 /** The address of a page in the site, without the ending of its file. */
