@@ -131,7 +131,7 @@ function omitFrom(value: unknown, { properties, items, format }: JsonSchema, aro
   };
   if (format === 'difference') return omitFromDifference(value, place);
   const values = valuesAt(place);
-  const hasState = isPlaced && parts['state']?.['format'] === 'state' && isPlainObject(state);
+  const hasState = values !== undefined && parts['state']?.['format'] === 'state' && isPlainObject(state);
   return Object.fromEntries(
     Object.entries(value).map(([name, part]) => {
       if (hasState && name === 'state') return [name, values?.omitFromState(part as typeof value)];
