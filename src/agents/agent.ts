@@ -20,6 +20,7 @@ import { fileTools, openFiles } from './files/file-tools.ts';
 import type { FileStore } from '../ports/file-store.ts';
 import { traceAgent } from '../model-calls/gen-ai-spans.ts';
 import { finalForm, checkAgentOptions, type AgentOptions } from './check-options.ts';
+import { turnsFor, type ChatTurn } from './history/shared-chat.ts';
 import type { HistoryLimit } from './history/conversation.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
 import { encodeValue } from '../state/values/encode.ts';
@@ -89,7 +90,7 @@ export type Prompt = string | readonly ModelMessage[];
 export interface Opening<S extends StateView = StateView> {
   /** The system message. */
   readonly instructions?: Computed<string, S>;
-  /** Default: the run's input if it is a text, else its field `prompt`. */
+  /** Default: the run's input if it is a text, else its field `prompt`. With `chat`, nothing where somebody has said something there. */
   readonly prompt?: Computed<Prompt, S>;
 }
 
@@ -97,16 +98,18 @@ export interface Opening<S extends StateView = StateView> {
 export function openingOf(
   { instructions, prompt }: Opening,
   { state }: { readonly state: StateView },
+  chat: readonly ModelMessage[] = [],
 ): readonly ModelMessage[] {
   const systemText = typeof instructions === 'function' ? instructions({ state }) : instructions;
-  const content = typeof prompt === 'function' ? prompt({ state }) : (prompt ?? promptOf(state.input));
+  const silent = chat.length > 0 ? [] : undefined;
+  const content = typeof prompt === 'function' ? prompt({ state }) : (prompt ?? silent ?? promptOf(state.input));
   if (systemText !== undefined && typeof systemText !== 'string')
     refuse(`instructions gave ${kindOf(systemText)}, not a text`);
   const fault = typeof content === 'string' ? undefined : messagesFault(content);
   if (fault !== undefined) refuse(`prompt gave ${fault}`);
   const system: readonly ModelMessage[] =
     systemText === undefined || systemText === '' ? [] : [{ role: 'system', content: systemText }];
-  return [...system, ...(typeof content === 'string' ? [{ role: 'user', content } as const] : content)];
+  return [...system, ...chat, ...(typeof content === 'string' ? [{ role: 'user', content } as const] : content)];
 }
 
 /**
@@ -178,6 +181,11 @@ export interface AgentConfig<
   /** Limits how much of a long conversation the model is sent. */
   readonly history?: HistoryLimit;
   /**
+   * A conversation that it shares with others: the name of a list in `scratch`. What stands there comes before the prompt, each turn with its
+   * author's name, and the answer is appended to it under the node's id ({@link ChatTurn}).
+   */
+  readonly chat?: string;
+  /**
    * What becomes of a visit that began with other code: other instructions, tools, settings. Default `continue`: what is on record stands,
    * the next call is made with the agent as it is now, and the history says what has changed. `refuse`: the node fails with AGENT_DIVERGED
    * until it is put back.
@@ -223,6 +231,7 @@ const configKeys = [
   'maxLoops',
   'allow',
   'history',
+  'chat',
   'onChange',
   'settings',
   'calls',
@@ -262,7 +271,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   const isFixed = typeof model !== 'function';
   const settingsFor = (name: string): ModelSettings => ({ model: name, ...config.settings });
   const counted = Object.keys(config.budget ?? {});
-  const { instructions, prompt, context, history = {} } = config;
+  const { instructions, prompt, context, history = {}, chat } = config;
   const described = describeConfig({ instructions, prompt, context, history, ...(!isFixed && { model }) });
   const own = described.config as { readonly history: HistoryLimit } & Opening & Pick<AgentConfig, 'context'>;
   const run = async (ctx: NodeContext): Promise<unknown> => {
@@ -270,7 +279,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
     const settings = settingsFor(first as string);
     const opened = files === undefined ? undefined : await openFiles(files, ctx);
     const answer = await traceAgent(ctx, { name: ctx.nodeId, model: settings.model }, (span) =>
-      converse(ctx, openingOf(own, ctx), {
+      converse(ctx, openingOf(own, ctx, chat === undefined ? [] : turnsFor(ctx.nodeId, chat, ctx.state)), {
         settings,
         box,
         servers,
@@ -285,7 +294,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
         span,
       }),
     );
-    return opened === undefined ? answer : outcome({ output: answer, artifacts: opened.artifacts() });
+    return ended(ctx, answer, { artifacts: opened?.artifacts(), chat });
   };
   const { callsMax, description = typeof instructions === 'string' ? instructions : 'An agent.' } = config;
   const classes = [...toolClasses(box, allow), ...servers.map(classOfServer)];
@@ -308,13 +317,41 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
     mode,
     maxLoops,
     allow,
+    ...(chat !== undefined && { chat }),
   };
-  const { budget, onBudget } = config;
   return {
     ...draftNode({ type: 'agent', effect: 'pure', config: data, implementation }, options),
+    ...nodeSettings(config),
+  };
+}
+
+function nodeSettings({
+  budget,
+  onBudget,
+  chat,
+}: Pick<AgentConfig, 'budget' | 'onBudget' | 'chat'>): Pick<NodeDraft, 'budget' | 'onBudget' | 'appends'> {
+  return {
     ...(budget !== undefined && { budget }),
     ...(onBudget !== undefined && { onBudget }),
+    ...(chat !== undefined && { appends: [`scratch.${chat}`] }),
   };
+}
+
+/** The answer as the node's output, with what else it leaves in the state. */
+function ended(
+  { nodeId: author }: NodeContext,
+  answer: unknown,
+  {
+    artifacts,
+    chat,
+  }: { readonly artifacts: Readonly<Record<string, unknown>> | undefined; readonly chat: string | undefined },
+): unknown {
+  if (artifacts === undefined && chat === undefined) return answer;
+  return outcome({
+    output: answer,
+    ...(artifacts !== undefined && { artifacts }),
+    ...(chat !== undefined && { scratch: { [chat]: [{ author, content: answer } satisfies ChatTurn] } }),
+  });
 }
 
 /** The tools of a server are not known yet. */

@@ -40,6 +40,7 @@ export interface AgentOptions extends AskingOptions {
   readonly files?: unknown;
   readonly allow?: unknown;
   readonly history?: unknown;
+  readonly chat?: unknown;
   readonly onChange?: unknown;
   readonly description?: unknown;
   readonly callsMax?: unknown;
@@ -54,7 +55,8 @@ const answerCallNames = [...callNames, 'fallbacks', 'counted'];
 
 /** @throws CONFIG_INVALID names every fault of an agent's options */
 export function checkAgentOptions(config: AgentOptions, modes: readonly string[]): void {
-  const { mode, maxLoops, tools, servers, files, allow, history, onChange, settings, description, callsMax } = config;
+  const { mode, maxLoops, tools, servers, files, allow, history, chat, onChange, settings, description, callsMax } =
+    config;
   refuseFaults('agent', (report) => {
     checkOneOf(report, 'G9', '', 'mode', mode, modes);
     checkRange(report, '', 'maxLoops', maxLoops, { min: 1 });
@@ -72,6 +74,8 @@ export function checkAgentOptions(config: AgentOptions, modes: readonly string[]
     );
     checkOneOf(report, 'A3', '', 'onChange', onChange, onChanges);
     checkThat(report, 'history', history, isRecord, 'give an object of limits');
+    const isName = (value: unknown): boolean => typeof value === 'string' && /^[A-Za-z_]\w*$/u.test(value);
+    checkThat(report, 'chat', chat, isName, 'give the name of a list in scratch, such as chat');
     const fault = isRecord(history) ? historyFault(history) : undefined;
     if (fault !== undefined) report.error('A8', '', fault, '');
     checkAsking(report, config, [...settingNames, 'toolChoice'], callNames);

@@ -12,6 +12,7 @@ export {
 } from './tools/tool-box.ts';
 export { judgeNode, type JudgeNodeConfig, type Judgement, type ScoredVerdict } from './answers/judge-node.ts';
 export { gmiNode, type GmiNodeConfig, type GmiPolicies, llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
+export type { ChatTurn } from './history/shared-chat.ts';
 export type { HistoryLimit, SummaryOptions } from './history/conversation.ts';
 export {
   mcpTools,

@@ -139,6 +139,8 @@ export interface NodeDefinition {
   readonly maxVisitsName?: string;
   /** Name under which `state.artifacts` shows the node's output. */
   readonly outputAs?: string;
+  /** Channels to which the node appends, such as `scratch.chat`: they have the reducer `append`, unless the graph names one of its own. */
+  readonly appends?: readonly string[];
   /**
    * Values and functions that the node's function takes from around it: they count as its code, as the source of the function itself does.
    * `{ PROMPT }`: plain data, or functions, which count by their source.

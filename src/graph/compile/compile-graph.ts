@@ -289,13 +289,23 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
   });
 }
 
+/** Lists to which nodes append are merged by appending. */
+function withAppends(definition: GraphDefinition): GraphDefinition {
+  const lists = definition.nodes.flatMap(({ appends = [] }) => appends);
+  if (lists.length === 0) return definition;
+  return {
+    ...definition,
+    reducers: { ...Object.fromEntries(lists.map((list) => [list, 'append' as const])), ...definition.reducers },
+  };
+}
+
 /**
  * Compiles a definition into a graph. Warnings are in `graph.warnings`.
  * @throws GRAPH_INVALID with `{ graphId, violations }`: all violations at once, warnings included, each with rule, severity, place and fix
  * (G7)
  */
 export function compileGraph(written: GraphDefinition): Graph {
-  const { definition, violations: ofNames } = withRecordedNames(written);
+  const { definition, violations: ofNames } = withRecordedNames(withAppends(written));
   const linked = linkGraph(definition);
   const { migrations = [], webhooks } = definition;
   const violations = [...ofNames, ...migrationFaults(migrations), ...validateGraph(definition, linked)];

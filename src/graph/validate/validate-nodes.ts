@@ -17,7 +17,7 @@ import {
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
 const nodeFields =
-  'id type version config effect isDeclared reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost memoryConsistency limit maxVisits maxVisitsName outputAs uses inCode subgraph implementation place'.split(
+  'id type version config effect isDeclared reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost memoryConsistency limit maxVisits maxVisitsName outputAs appends uses inCode subgraph implementation place'.split(
     ' ',
   );
 const retryFields = ['attempts', 'backoff', 'factor', 'delayMs', 'delayMsMax', 'jitter', 'on', 'when'];
