@@ -1,8 +1,9 @@
 /**
  * Cairn as one more peer: `node bench.mjs <variant> <workload> [N]` runs one measurement and prints one line `RESULT {json}`.
  *
- * variant: sqlite (a commit survives a killed process), sqlitefull (a power cut), memory. With -write after it, each node of W1, W1L
- * and W2 is an effect: it begins when what came before it is durable. Without, they are pure, and run ahead of their commits.
+ * variant: sqlite (a commit survives a killed process), sqlitefull (a power cut), file (a folder of journals), pg, redis (the servers of the
+ * other peers: PEERS_PG and PEERS_REDIS name others), memory. With -write after it, each node of W1, W1L and W2 is an effect: it begins
+ * when what came before it is durable. Without, they are pure, and run ahead of their commits.
  * workload: W1 chain of N distinct nodes, W1L the same as a loop, W2 messages appended to a list, W3prep/W3 pause and resume in a
  * fresh process, W4 items at concurrency 8, W5 concurrent runs. Payloads, sizes and the meter are those of the other peers.
  */
@@ -24,11 +25,28 @@ const meter = new Meter();
 const policy = { checkpointPolicy: 'every_node', maxVisits: 1_000_000 };
 
 async function openStore() {
-  if (storeName === 'memory') return (await import('cairn-workflows')).createMemoryStore();
+  if (![undefined, 'write'].includes(nodes)) throw new Error(`unknown variant ${variant}`);
   const durability = { sqlite: 'normal', sqlitefull: 'full' }[storeName];
-  if (durability === undefined || ![undefined, 'write'].includes(nodes)) throw new Error(`unknown variant ${variant}`);
-  const { openSqliteStore } = await import('cairn-workflows/stores/sqlite');
-  return openSqliteStore({ path: join(data, 'cairn.db'), durability });
+  if (durability !== undefined) {
+    const { openSqliteStore } = await import('cairn-workflows/stores/sqlite');
+    return openSqliteStore({ path: join(data, 'cairn.db'), durability });
+  }
+  const { PEERS_PG = 'postgres://postgres@127.0.0.1:54391', PEERS_REDIS = 'redis://127.0.0.1:63791' } = process.env;
+  const url = {
+    memory: 'memory:',
+    file: `file:${join(data, 'runs')}`,
+    pg: `${PEERS_PG}/${process.env.BENCH_PGDB ?? 'postgres'}`,
+    redis: PEERS_REDIS,
+  }[storeName];
+  if (url === undefined) throw new Error(`unknown variant ${variant}`);
+  return openServerStore(url);
+}
+
+/** A server has the tables before anything is measured, and nothing of an earlier measurement but what W3 resumes. */
+async function openServerStore(url) {
+  const opened = (await import('cairn-workflows')).openStore(url);
+  await opened.migrate?.();
+  return opened;
 }
 
 function tick(value) {
