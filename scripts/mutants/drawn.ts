@@ -462,9 +462,9 @@ export const drawnMutants: readonly Mutant[] = [
   },
   {
     name: 'studio 5: a condition is negated',
-    file: 'studio/pages/run/story-lines.ts',
-    old: 'isShownHere: hidden > 0 || (hasBefore && count < entriesMax) }',
-    new: 'isShownHere: !(hidden > 0 || (hasBefore && count < entriesMax)) }',
+    file: 'studio/pages/run/story.tsx',
+    old: '{(hidden > 0 || hasBefore) && (',
+    new: '{!(hidden > 0 || hasBefore) && (',
     tests: studioTests,
   },
   {

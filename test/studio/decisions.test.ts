@@ -8,7 +8,7 @@ import { defaultsOf, isComplete, isLongText, typeOf } from '../../studio/data/fo
 import type { RunEvent, Story, Structure, StructureNode, Visit, Wait } from '../../studio/data/types.ts';
 import { actsOutside, edgeWords, labelOfNode } from '../../studio/graph/nodes.ts';
 import { WaitPages, type WaitsPage } from '../../studio/data/wait-pages.ts';
-import { earlierEntries, entriesMax, eventLine, stepWords, toneOf } from '../../studio/pages/run/story-lines.ts';
+import { eventLine, stepWords, toneOf, withPages } from '../../studio/pages/run/story-lines.ts';
 import { lanesOf, scaleOf } from '../../studio/pages/run/time-lanes.ts';
 import { runWords, waitWords } from '../../studio/words.ts';
 
@@ -236,12 +236,13 @@ describe('P6 a story is told in lines', () => {
     );
   });
 
-  test('what came before is shown here, until the list is as long as it gets', () => {
-    expect(earlierEntries(30, 40)).toEqual({ hidden: 0, hasEarlier: false, isShownHere: false });
-    expect(earlierEntries(50, 40, true)).toEqual({ hidden: 10, hasEarlier: true, isShownHere: true });
-    expect(earlierEntries(40, 40, true)).toEqual({ hidden: 0, hasEarlier: true, isShownHere: true });
-    expect(earlierEntries(entriesMax, entriesMax, true)).toEqual({ hidden: 0, hasEarlier: true, isShownHere: false });
-    expect(earlierEntries(entriesMax, 40, true).isShownHere).toBe(true);
+  test('pages that were read from the end stand in their order, and the oldest says whether there is more', () => {
+    const entry = (seq: number): RunEvent => ({ kind: 'resume', runId: 'r', seq, at: now });
+    const newest = { runId: 'r', entries: [entry(8), entry(9)], before: '8.0' } as unknown as Story;
+    const seqs = (story: Story): readonly unknown[] => [story.entries.map(({ seq }) => seq), story.before];
+    const pages = { of: '', entries: [entry(5), entry(6)], before: '5.0' };
+    expect(seqs(withPages(newest, pages))).toEqual([[5, 6, 8, 9], '5.0']);
+    expect(seqs(withPages(newest, { ...pages, before: undefined }))).toEqual([[5, 6, 8, 9], undefined]);
   });
 
   test('times stand in their order, and a long gap is as wide as twenty usual ones', () => {

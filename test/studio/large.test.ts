@@ -112,6 +112,21 @@ test(`P6 a run over ${sizes.nodes} nodes is folded to what fits, unfolds, and is
     `studio, own script a frame while scrubbing: ${at(0.5)} ms at the median, ${at(0.95)} ms at the 95th percentile`,
   );
 
+  // Its story is read from the end back, a page at a time, to its beginning.
+  await page.goto(`${studio.url}/run?id=long`);
+  const story = page.getByRole('list', { name: 'What happened' });
+  await story.getByText('The run ended').waitFor();
+  await expect
+    .poll(
+      async () => {
+        const more = story.getByRole('button', { name: /Show earlier|earlier: show/u });
+        if ((await more.count()) > 0) await more.click();
+        return story.getByText('The run began').count();
+      },
+      { timeout: 60_000, interval: 50 },
+    )
+    .toBe(1);
+
   await page.goto(`${studio.url}/run?id=long&tab=timeline`);
   await page.getByRole('list', { name: 'Timeline' }).locator('canvas').first().waitFor({ timeout: 60_000 });
   await expectSmall(page, 'a timeline on canvases');

@@ -1,11 +1,11 @@
 /** A moment of a run: what is shown is a function of its history and a seq; live is the newest one. */
-import { useEffect, useState } from 'preact/hooks';
-import { logOf, placeOf, type Problem } from '../../data/api.ts';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ask, encode, logOf, placeOf, type Problem } from '../../data/api.ts';
 import type { Followed } from '../../data/follow.ts';
 import { useLoaded } from '../../data/query.ts';
 import type { Change, Checkpoint, Log, Standing, Story, Structure, Visit } from '../../data/types.ts';
 import { goTo, linkWith, readNumber } from '../../url.ts';
-import { entriesMax } from './story-lines.ts';
+import { entriesMax, withPages, type EarlierPages } from './story-lines.ts';
 
 /** A run at a moment, and what the moment is. */
 export interface Moment {
@@ -41,16 +41,40 @@ export function useMoment(standing: Standing, followed: Followed): Moment & { re
   const settleMs = head > longHead ? restMs : 0;
   const story = useLoaded<Story>(`${placeOf(runId, seq)}/story?limit=${limit}`, { keepsOld: true, settleMs });
   const structure = useLoaded<{ readonly structure: Structure }>(`${placeOf(runId)}/structure`);
+  const { whole, showEarlier } = useEarlier(placeOf(runId, seq), story.data);
   return {
     runId,
     seq,
     head,
     isLive,
     checkpoint: checkpoint.data,
-    story: story.data,
-    showEarlier: () => setLimit(entriesMax),
+    story: whole,
+    showEarlier: () => (limit < entriesMax ? setLimit(entriesMax) : showEarlier()),
     structure: structure.data?.structure,
     problem: checkpoint.problem ?? story.problem,
+  };
+}
+
+/** A story with the pages before its newest, read one after the other from the end back. */
+function useEarlier(
+  place: string,
+  newest: Story | undefined,
+): { readonly whole: Story | undefined; readonly showEarlier: () => void } {
+  const [pages, setPages] = useState<EarlierPages>();
+  const isBusy = useRef(false);
+  const of = `${newest?.runId} ${newest?.before}`;
+  const known = pages?.of === of ? pages : undefined;
+  const whole = useMemo(() => (newest && known ? withPages(newest, known) : newest), [newest, known]);
+  return {
+    whole,
+    showEarlier() {
+      if (whole?.before === undefined || isBusy.current) return;
+      isBusy.current = true;
+      ask<Story>(`${place}/story?limit=${entriesMax}&before=${encode(whole.before)}`)
+        .then(({ entries, before }) => setPages({ of, entries: [...entries, ...(known?.entries ?? [])], before }))
+        .catch(() => undefined)
+        .finally(() => (isBusy.current = false));
+    },
   };
 }
 

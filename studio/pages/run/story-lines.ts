@@ -1,25 +1,22 @@
-/** The words of a story: what an entry is called, how it stands, and how much came before what is shown. Pure. */
-import type { RunEvent, Visit } from '../../data/types.ts';
+/** The words of a story: what an entry is called, and how it stands. Pure. */
+import type { RunEvent, Story, Visit } from '../../data/types.ts';
 import { shortStep, type Tone } from '../../words.ts';
 
+/** Entries of a page. */
 export const entriesMax = 500;
 
-/**
- * What is not shown of a story. @param count - of the entries that are here @param hasBefore - whether the server has more before them
- */
-export function earlierEntries(
-  count: number,
-  shown: number,
-  hasBefore = false,
-): {
-  /** Entries that are here and not shown yet. */
-  readonly hidden: number;
-  readonly hasEarlier: boolean;
-  /** Whether they can be shown in this list. Else the moment before is another page. */
-  readonly isShownHere: boolean;
-} {
-  const hidden = Math.max(0, count - shown);
-  return { hidden, hasEarlier: hidden > 0 || hasBefore, isShownHere: hidden > 0 || (hasBefore && count < entriesMax) };
+/** Pages of a story that were read before its newest one. */
+export interface EarlierPages {
+  /** The page that they stand before: if that moves on, they are read anew. */
+  readonly of: string;
+  readonly entries: Story['entries'];
+  readonly before: string | undefined;
+}
+
+/** The newest page with those before it. */
+export function withPages(newest: Story, { entries, before }: EarlierPages): Story {
+  const { before: _, ...rest } = newest;
+  return { ...rest, entries: [...entries, ...newest.entries], ...(before !== undefined && { before }) };
 }
 
 const eventWords: Readonly<Record<RunEvent['kind'], readonly [string, Tone]>> = {

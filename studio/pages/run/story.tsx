@@ -8,7 +8,7 @@ import { Changes, Inline, LongText } from '../../parts/value.tsx';
 import { linkToRun, linkWith } from '../../url.ts';
 import { cost, count, countOf, duration, nodeName, shortStep, type Tone } from '../../words.ts';
 import type { Moment } from './moment.ts';
-import { earlierEntries, eventLine, stepWords, toneOf } from './story-lines.ts';
+import { eventLine, stepWords, toneOf } from './story-lines.ts';
 
 /** Entries in view at first: each is of several lines. */
 const shownMax = 40;
@@ -23,27 +23,19 @@ export function StoryPanel({ moment }: { readonly moment: Moment }): JSX.Element
   if (story === undefined) return <Awaited lines={6} />;
   // The end of a long story is read first: what is going on, and how it ended.
   const hasBefore = story.before !== undefined;
-  const { hidden, hasEarlier, isShownHere } = earlierEntries(entries.length, shown, hasBefore);
+  const hidden = Math.max(0, entries.length - shown);
   const showMore = (): void => {
     setShown(shown + 2 * shownMax);
     if (shown + 2 * shownMax > entries.length && hasBefore) moment.showEarlier();
   };
   return (
     <ol class="story" aria-label="What happened">
-      {isShownHere ? (
+      {(hidden > 0 || hasBefore) && (
         <li class="more">
           <button type="button" class="link" onClick={showMore}>
             {hasBefore ? 'Show earlier' : `${count(hidden)} earlier: show`}
           </button>
         </li>
-      ) : (
-        hasEarlier && (
-          <li class="more quiet small">
-            <a class="linked" href={linkWith({ at: Math.max(0, (entries[0]?.seq ?? 1) - 1) })}>
-              Earlier: go to the moment before
-            </a>
-          </li>
-        )
       )}
       {entries
         .slice(hidden)
