@@ -325,7 +325,10 @@ class HttpHandler {
     const [first, run = '', last] = path;
     if (path.length === 1 && first === 'openapi.json')
       return jsonResponse(
-        createOpenApi(`${this.#base}/${version}`, readVersion(), this.#routes, { hasChat: this.#chat !== undefined }),
+        createOpenApi(`${this.#base}/${version}`, readVersion(), this.#routes, {
+          hasChat: this.#chat !== undefined,
+          hooks: readOnly ? [] : Object.keys(this.#options.hooks ?? {}),
+        }),
       );
     if (path.length === 1 && first === 'me') {
       const { principal, kind, scopes, roles = [] } = caller;

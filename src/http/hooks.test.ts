@@ -127,3 +127,24 @@ test('WH6.1 a server that changes nothing has no hooks, and what is no hook is r
     'no verify and take',
   );
 });
+
+test('WH6.1 the hooks of a server are in its OpenAPI document, without a token, and nowhere else', async () => {
+  const authorize = () => ({ principal: 'ann', kind: 'person', scopes: ['read'] }) as const;
+  const read = async (of: Handler): Promise<Readonly<Record<string, unknown>>> =>
+    ((await (await of(new Request('http://localhost/v1/openapi.json'))).json()) as { paths: Record<string, unknown> })
+      .paths;
+  const verify = () => true;
+  const take = () => undefined;
+  const served = createHandler({
+    graphs: [order],
+    authorize,
+    hooks: { pay: { verify, take }, ship: { verify, take } },
+  });
+  const bare = createHandler({ graphs: [order], authorize });
+  expect((await read(served))['/hooks/{hook}']).toMatchObject({
+    post: { security: [], parameters: [{ name: 'hook', schema: { enum: ['pay', 'ship'] } }] },
+  });
+  expect((await read(bare))['/hooks/{hook}']).toBeUndefined();
+  served.close();
+  bare.close();
+});

@@ -212,6 +212,31 @@ const session: JsonSchema = {
   responses: { 200: json('the token', shapeOf({ token: string })), '4XX': problem, '5XX': problem },
 };
 
+/** @param names - those of the configuration */
+const delivery = (names: readonly string[]): JsonSchema => ({
+  operationId: 'take_delivery',
+  summary: 'take a delivery of another system, which starts a run or signals one',
+  description:
+    'It needs no token: the hook verifies the delivery by its signature. The same delivery a second time does nothing more. An answer of 2XX says that it is durable.',
+  security: [],
+  parameters: [
+    { name: 'hook', in: 'path', required: true, schema: { enum: names }, description: 'the name of the hook' },
+  ],
+  requestBody: { required: true, description: 'as the other system sends it', content: { '*/*': { schema: {} } } },
+  responses: {
+    200: {
+      description: 'the run, or what the other system asked to be told',
+      content: {
+        'application/json': { schema: shapeOf({ runId: string }) },
+        'text/plain': { schema: string },
+      },
+    },
+    204: { description: 'it is taken, and nothing follows from it' },
+    '4XX': problem,
+    '5XX': problem,
+  },
+});
+
 const problemSchema: JsonSchema = {
   type: 'object',
   properties: {
@@ -235,7 +260,7 @@ export function createOpenApi(
   url: string,
   version: string,
   routes: readonly OperationRoute[] = operationRoutes,
-  { hasChat = false }: { readonly hasChat?: boolean } = {},
+  { hasChat = false, hooks = [] }: { readonly hasChat?: boolean; readonly hooks?: readonly string[] } = {},
 ): JsonSchema {
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const route of routes) {
@@ -248,6 +273,7 @@ export function createOpenApi(
   paths['/me'] = { get: me };
   paths['/graphs'] = { get: graphs };
   paths['/session'] = { post: session };
+  if (hooks.length > 0) paths['/hooks/{hook}'] = { post: delivery(hooks) };
   if (hasChat) Object.assign(paths, chatPaths({ '4XX': problem, '5XX': problem }));
   return {
     openapi: '3.1.1',

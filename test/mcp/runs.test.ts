@@ -397,3 +397,17 @@ blocks:
     50,
   );
 });
+
+test.each(['legacy', 'modern'] as const)(
+  'M8.6 tasks of the protocol are declared neither to %s clients nor of any tool: the SDK serves none',
+  async (era) => {
+    const { client } = await server.connect({ era });
+    expect(client.getServerCapabilities()).not.toHaveProperty('tasks');
+    const { tools: offered } = await client.listTools();
+    expect(offered.filter((one) => 'execution' in one)).toEqual([]);
+    // When the SDK can serve them, its server says so, and this fails: then long tools become tasks.
+    const sdk = await import('@modelcontextprotocol/server');
+    expect(Object.keys(sdk).filter((name) => /TaskStore|ToolTask/u.test(name))).toEqual([]);
+    await client.close();
+  },
+);
