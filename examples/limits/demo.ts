@@ -38,6 +38,7 @@ try {
     'times over, of calls whose claim ran out': { allowed: '', most: report.overExplained },
     'times over, unexplained': { allowed: 0, most: report.overUnexplained },
   });
+  for (const line of report.unexplained) tell(`over for no known reason: ${line}`);
   tell(`the last of the 60 users was served when ${report.endedBeforeLastUser} of ${runs} had ended`);
   const paused = await pauseByHand(url, tell);
   const isFine =

@@ -24,7 +24,7 @@ const provider = defineLimit('provider', {
 /** How long a call takes. */
 const callMs = 40;
 
-/** Where calls are told, as lines: `worker PID`, `begin ID USER` and `end ID`. Each is answered, so that nothing goes on before it is counted. */
+/** Where calls are told, as lines: `worker PID`, `begin ID USER RUN` and `end ID`. Each is answered, so that nothing goes on before it is counted. */
 export class Oracle {
   readonly #socket: Socket;
   readonly #waiting: (() => void)[] = [];
@@ -56,7 +56,7 @@ export function compileReports(store: Store, oracle: Oracle | undefined, leaseMs
       const { user } = ctx.input;
       const call = async (key: string, attempt: number): Promise<string> => {
         const id = `${key}.${attempt}`;
-        await oracle?.tell(`begin ${id} ${user}`);
+        await oracle?.tell(`begin ${id} ${user} ${ctx.runId}`);
         await delay(callMs);
         await oracle?.tell(`end ${id}`);
         return user;

@@ -3,11 +3,15 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 
 interface Call {
   readonly user: string;
+  readonly runId: string;
   readonly socket: Socket;
   readonly at: number;
   /** Its process stood still for longer than its claim while it was in progress: its place is given to another then. */
   isLapsed: boolean;
 }
+
+/** No more than this many are described. */
+const describedMax = 10;
 
 export interface OracleReport {
   readonly calls: number;
@@ -18,6 +22,8 @@ export interface OracleReport {
   /** Times at which more were in progress than allowed: because of calls of processes that stood still, and for no known reason. */
   readonly overExplained: number;
   readonly overUnexplained: number;
+  /** Of the first of these: what was in progress, as `RUN by PID`. */
+  readonly unexplained: readonly string[];
 }
 
 export interface OracleOptions {
@@ -31,6 +37,7 @@ export class CountingOracle {
   readonly #begun: number[] = [];
   readonly #pids = new Map<Socket, number>();
   readonly #server: Server;
+  readonly #unexplained: string[] = [];
   readonly #counts = { mostAtProvider: 0, mostOfUser: 0, overExplained: 0, overUnexplained: 0 };
 
   constructor(options: OracleOptions) {
@@ -54,9 +61,9 @@ export class CountingOracle {
       const lines = (rest + chunk.toString()).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
-        const [word = '', id = '', user = ''] = line.split(' ');
+        const [word = '', id = '', user = '', runId = ''] = line.split(' ');
         if (word === 'worker') this.#pids.set(socket, Number(id));
-        else if (word === 'begin') this.#begin(id, { user, socket, at: performance.now(), isLapsed: false });
+        else if (word === 'begin') this.#begin(id, { user, runId, socket, at: performance.now(), isLapsed: false });
         else this.#open.delete(id);
         socket.write('\n');
       }
@@ -73,8 +80,11 @@ export class CountingOracle {
     const isOver = (list: readonly Call[], most: number): boolean => list.length > most;
     const live = (list: readonly Call[]): readonly Call[] => list.filter(({ isLapsed }) => !isLapsed);
     const { atProvider, perUser } = this.#options;
-    if (isOver(live(calls), atProvider) || isOver(live(own), perUser)) this.#counts.overUnexplained += 1;
-    else if (isOver(calls, atProvider) || isOver(own, perUser)) this.#counts.overExplained += 1;
+    if (isOver(live(calls), atProvider) || isOver(live(own), perUser)) {
+      this.#counts.overUnexplained += 1;
+      const who = live(calls).map(({ runId, socket }) => `${runId} by ${this.#pids.get(socket) ?? '?'}`);
+      if (this.#unexplained.length < describedMax) this.#unexplained.push(who.join(', '));
+    } else if (isOver(calls, atProvider) || isOver(own, perUser)) this.#counts.overExplained += 1;
   }
 
   /** A process stands still from now on until its claims are over: its calls in progress have no place any more. */
@@ -92,7 +102,7 @@ export class CountingOracle {
       while ((this.#begun[to] as number) - (this.#begun[from] as number) >= 1_000) from += 1;
       mostInSecond = Math.max(mostInSecond, to - from + 1);
     }
-    return { calls: this.#begun.length, mostInSecond, ...this.#counts };
+    return { calls: this.#begun.length, mostInSecond, ...this.#counts, unexplained: this.#unexplained };
   }
 
   close(): void {
