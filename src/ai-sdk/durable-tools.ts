@@ -1,4 +1,5 @@
 /** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
+import { CairnError } from '../errors.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { Tool, ToolSet } from 'ai';
 import {
@@ -94,7 +95,10 @@ export function contextOf(options: object): NodeContext | undefined {
 }
 
 /** Options of a tool: what recovery may do with its calls, and when a person is asked. */
-export interface ToolOptions extends Pick<FunctionTool, 'effect' | 'idempotent' | 'retry' | 'timeoutMs' | 'reconcile'> {
+export interface ToolOptions extends Pick<
+  FunctionTool,
+  'effect' | 'idempotent' | 'retry' | 'timeoutMs' | 'limit' | 'reconcile'
+> {
   /**
    * Whether the tool asks questions, waits, or has steps of its own. Its function is then repeated on resume, and records the calls it
    * makes through `contextOf`.
@@ -114,6 +118,7 @@ const optionNames = Object.keys({
   idempotent: true,
   retry: true,
   timeoutMs: true,
+  limit: true,
   reconcile: true,
 } satisfies Record<keyof ToolOptions, true>);
 
@@ -160,6 +165,10 @@ export class DurableTools {
       if (one !== undefined) {
         refuseUnknownKeys(`the tool ${name}`, one, optionNames);
         checkToolOptions(`the tool ${name}`, one);
+        if (one.composed === true && one.limit !== undefined)
+          throw new CairnError('CONFIG_INVALID', {
+            reason: `the tool ${name} is composed: name the limit at the steps in it`,
+          });
       }
     const wrapped = Object.entries(tools).map(([name, tool]) => [
       name,
@@ -382,7 +391,7 @@ export function wasBegun({ past }: Pick<NodeContext, 'past'>, key: string): bool
 }
 
 function stepOptionsOf(name: string, how: ToolOptions, args: unknown): Parameters<NodeContext['step']>[1] {
-  const { effect = 'external', idempotent = false, retry, timeoutMs, reconcile } = how;
+  const { effect = 'external', idempotent = false, retry, timeoutMs, limit, reconcile } = how;
   const input = plainCopy(args);
   return {
     effect,
@@ -392,6 +401,7 @@ function stepOptionsOf(name: string, how: ToolOptions, args: unknown): Parameter
     about: `${name} ${encodeValue(input)}`,
     ...(retry !== undefined && { retry }),
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(limit !== undefined && { limit }),
     ...(reconcile !== undefined && {
       reconcile: ({ idempotencyKey }: { readonly idempotencyKey: string }) => reconcile({ idempotencyKey, args }),
     }),

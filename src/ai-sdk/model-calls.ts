@@ -1,7 +1,7 @@
 /** The model calls of one conversation. Each is a step, identified by its request (A2, A3). */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CairnError } from '../errors.ts';
-import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
+import type { NodeContext, StepContext, StepOptions } from '../graph/contracts/node-contract.ts';
 import {
   type SdkCallOptions,
   type SdkModel,
@@ -134,6 +134,8 @@ export interface ModelOptions {
   readonly retry?: RetryPolicy;
   /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
+  /** Limits over all workers. Each call waits for its places before it is announced; `timeoutMs` counts from then. */
+  readonly limit?: StepOptions['limit'];
   /** Whether it does no harm to repeat a call that offers tools run by the provider. Default false. */
   readonly idempotent?: boolean;
 }
@@ -141,6 +143,7 @@ export interface ModelOptions {
 export const modelOptionNames: readonly string[] = Object.keys({
   retry: true,
   timeoutMs: true,
+  limit: true,
   idempotent: true,
 } satisfies Record<keyof ModelOptions, true>);
 
@@ -385,7 +388,7 @@ export class ModelCalls {
   #optionsOf(
     { modelId }: Pick<SdkModel, 'modelId'>,
     { tools = [] }: SdkCallOptions,
-    { retry = defaultRetry, timeoutMs, idempotent = false }: ModelOptions,
+    { retry = defaultRetry, timeoutMs, limit, idempotent = false }: ModelOptions,
   ) {
     const isActing = tools.some(({ type, name }) => type === 'provider' && !this.#ownTools.has(name));
     // A call that offers the provider's own tools may act on the world.
@@ -398,6 +401,7 @@ export class ModelCalls {
       about: `a call of the model ${modelId}`,
       retry,
       ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(limit !== undefined && { limit }),
     };
   }
 

@@ -1,12 +1,16 @@
 /** Limits over all workers that agents, their tools and the agents in texts name: real runs over scripted models (FL15). */
+import { generateText, jsonSchema, stepCountIs, tool as sdkTool } from 'ai';
 import { expect, test } from 'vitest';
 import { agent, tool } from '../../src/agents/index.ts';
+import { durable } from '../../src/ai-sdk/index.ts';
+import { systemClock } from '../../src/app/process/system-clock.ts';
 import { agentBlock } from '../../src/agents/block/agent-block.ts';
 import { judgeBlock } from '../../src/agents/block/judge-block.ts';
 import { stageAgent } from '../../src/agents/stage/stage-agent.ts';
 import { readDot } from '../../src/dialects/dot/index.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import { defineLimit } from '../../src/graph/limit.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { LimitStore } from '../../src/ports/limits.ts';
 import type { Models } from '../../src/ports/model.ts';
 import { limitModels } from '../../src/models/limit/limit-models.ts';
@@ -15,7 +19,7 @@ import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { shellBlock } from '../../src/nodes/blocks/shell.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { createVirtualClock } from '../../src/ports/virtual-clock.ts';
-import { createBench, edges, graphOf, runToRest, testIds } from '../engine-kit.ts';
+import { createBench, edges, graphOf, node, runToRest, testIds } from '../engine-kit.ts';
 import { read } from '../yaml-kit.ts';
 
 /** Counts what is in progress at once. */
@@ -41,9 +45,13 @@ function countedModels(gauge: Gauge, answer: Extract<Script, (...args: never) =>
 }
 
 /** Runs a graph several times at once, on two engines over one store. */
-async function runAll(graph: Graph, models: Models, count: number): Promise<readonly string[]> {
-  const clock = createVirtualClock({ isAutomatic: true });
-  const store = createMemoryStore({ now: clock.now });
+async function runAll(
+  graph: Graph,
+  models: Models,
+  count: number,
+  clock: Clock = createVirtualClock({ isAutomatic: true }),
+): Promise<readonly string[]> {
+  const store = createMemoryStore({ now: () => clock.now() });
   const engines = ['one', 'two'].map((name) => createBench({ store, clock, ids: testIds(name), models }).engine);
   const runs = Array.from({ length: count }, (_, index) =>
     runToRest(engines[index % 2] as (typeof engines)[number], graph),
@@ -131,6 +139,32 @@ test('FL15 stages of a pipeline that ask a model, and agents in stages, name the
   const { graph } = readDot(dot, { nodeTypes: [shellBlock], source: 'd.dot', agent: stageAgent() });
   expect(await runAll(graph, models, 2)).toEqual(completed(2));
   expect([asked.calls, asked.most]).toEqual([6, 1]);
+});
+
+test('FL15 models and tools of the AI SDK under durable keep the limits that they name', async () => {
+  defineLimit('sdk-models', { concurrency: 1 });
+  defineLimit('sdk-tools', { concurrency: 1 });
+  const [asked, fetched] = [new Gauge(), new Gauge()];
+  const models = countedModels(asked, ({ messages }) =>
+    messages.at(-1)?.role === 'tool'
+      ? 'Done.'
+      : { calls: [1, 2].map((page) => ({ tool: 'fetchPage', input: { page } })) },
+  );
+  const fetchPage = sdkTool({
+    description: 'Fetches a page.',
+    inputSchema: jsonSchema({ type: 'object', properties: { page: { type: 'integer' } } }),
+    execute: () => fetched.call().then(() => 'a page'),
+  });
+  const work = node('a', 'pure', async (ctx) => {
+    const d = durable(ctx, { name: 'd' });
+    const tools = d.tools({ fetchPage }, { fetchPage: { limit: 'sdk-tools', approval: 'never' } });
+    const model = d.model('m:n', { limit: ['sdk-models'] });
+    return (await generateText({ model, tools, prompt: 'Go.', stopWhen: stepCountIs(3), ...d.settings })).text;
+  });
+  // The SDK takes turns of its own, in which a clock that goes on by itself would let leases run out.
+  const graph = graphOf('sdk', [work], edges('> a', 'a >'));
+  expect(await runAll(graph, models, 4, systemClock)).toEqual(completed(4));
+  expect([asked.calls, asked.most, fetched.calls, fetched.most]).toEqual([8, 1, 8, 1]);
 });
 
 test('FL15 what would keep a place while it asks or waits takes no limit, and what is none is refused', () => {
