@@ -102,6 +102,22 @@ describe.each(['sqlite', 'file'])('over %s', (kind) => {
     expect(remaining).toEqual([...Array.from({ length: perRun }, () => 'run-9'), ...others]);
   });
 
+  test('P6 D18 test_cleanup with a number of runs: of ten, seven are deleted, and the newest three remain', async () => {
+    const place = open(kind);
+    await runs(place, 10);
+    const { removed } = await place.history.cleanUp({ retention: { runs: 3 } }, { graphId: 'f' });
+    expect(removed).toHaveLength(7);
+    expect(idsOf(await collect(place.history.list({ graphId: 'f' })))).toEqual(['run-9', 'run-8', 'run-7']);
+  });
+
+  test('P6 D18 test_checkpoint_list_and_cleanup with a number of runs: a flow that runs five times keeps three', async () => {
+    const { store, history } = open(kind);
+    const counting = flow('f', { 'node-1': { run: () => 1 } }).compile({ store, retention: { runs: 3 } });
+    for (let index = 0; index < 5; index += 1) await counting.invoke({ run: index }, { runId: `run-${index}` });
+    await counting.close();
+    expect(idsOf(await collect(history.list({ graphId: 'f' })))).toEqual(['run-4', 'run-3', 'run-2']);
+  });
+
   test('P6 test_mark_node_complete, test_resume_after_failure: what completed is not done again, what failed is', async () => {
     const { store, history } = open(kind);
     const calls: string[] = [];

@@ -192,3 +192,23 @@ test('D21 a process that lives long cleans up as often as the workflow of a run 
   await until('the run has gone', async () => !(await isThere('r')), 50);
   expect(await isThere('kept')).toBe(true);
 }, 30_000);
+
+test('D18 D17 `retention` of a workflow comes before that of the configuration, which is for workflows that say nothing', async () => {
+  await app.close();
+  writeFileSync(join(cwd, 'cairn.config.json'), JSON.stringify({ retention: { runs: 1 } }));
+  app = await openApp({ cwd, storeUrl: 'memory:', allow: ['inline'] });
+  const echo = (name: string, retention: string): string => `name: ${name}
+${retention}
+blocks:
+  - id: one
+    type: EchoBlock
+    inputs: { message: hello }
+`;
+  for (const n of [1, 2, 3, 4]) {
+    await startWorkflow.run(app, { text: echo('own', 'retention: { runs: 3 }'), runId: `own-${n}` });
+    await startWorkflow.run(app, { text: echo('other', ''), runId: `other-${n}` });
+  }
+  await cleanUp.run(app, {});
+  const { rows } = await app.store.listRuns({ tenant: app.tenant });
+  expect(rows.map(({ runId }) => runId).sort()).toEqual(['other-4', 'own-2', 'own-3', 'own-4']);
+});
