@@ -80,7 +80,7 @@ function tellCleaned({ removed, pruned, skipped, blobs }: CleanUpReport, log: Lo
 
 /** How long a process has the duty to clean up a store; it takes it again after each transaction. */
 const dutyMs = 60_000;
-/** How often large values are looked through for those that nothing refers to, in which all runs may be read. */
+/** How often large values are looked through for those that nothing refers to, in which all runs may be read, and all paused runs. */
 const sweepMs = 24 * 3_600_000;
 
 /** Cleans up a tenant's runs, unless another process does. */

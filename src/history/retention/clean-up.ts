@@ -50,7 +50,10 @@ export interface CleanUpOptions {
   readonly dryRun?: boolean;
   /** Give free room back to the file system, see {@link vacuumPlace}. */
   readonly vacuum?: boolean;
-  /** Whether to look through all large values for those that nothing refers to. Default: if no graph is named. */
+  /**
+   * Whether to look through all large values for those that nothing refers to, and through all paused runs for graphs of which none has
+   * ended. Default: if no graph is named.
+   */
   readonly sweeps?: boolean;
   /** Called after each transaction with how many runs were removed so far: for whoever holds a lease meanwhile, or says how far it is. */
   readonly beat?: (removed: number) => Promise<void> | void;
@@ -241,9 +244,10 @@ const byWrite = (a: RunRow, b: RunRow): number => b.updatedAt - a.updatedAt;
 
 const isCounted = ({ status }: RunRow, keepsPaused: boolean): boolean => status !== 'paused' || !keepsPaused;
 
-/** The graphs that may have something to remove: those with runs that ended or that are paused. */
-async function graphsOf(place: WritePlace): Promise<readonly string[]> {
+/** The graphs that may have something to remove: those with runs that ended or, where all are looked through, that are paused. */
+async function graphsOf(place: WritePlace, sweeps: boolean): Promise<readonly string[]> {
   const graphs = new Set(await endedRunsOf(place.store).graphs(place.tenant));
+  if (!sweeps) return [...graphs];
   for await (const { graphId } of readAllRuns(place, { status: ['paused'] })) graphs.add(graphId);
   return [...graphs];
 }
@@ -256,7 +260,7 @@ export async function cleanUpPlace(
 ): Promise<CleanUpReport> {
   const { graphId, dryRun = false, vacuum = false, sweeps = graphId === undefined } = options;
   const work = new CleanUp(place, settingsFor, options);
-  for (const graph of graphId === undefined ? await graphsOf(place) : [graphId]) await work.clean(graph);
+  for (const graph of graphId === undefined ? await graphsOf(place, sweeps) : [graphId]) await work.clean(graph);
   const collected = await work.collect(sweeps);
   return { ...work.report, ...collected, ...(await readRoom(place, vacuum, dryRun)) };
 }
