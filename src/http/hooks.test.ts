@@ -148,3 +148,25 @@ test('WH6.1 the hooks of a server are in its OpenAPI document, without a token, 
   served.close();
   bare.close();
 });
+
+test.each([
+  [{ start: 'order' }, 'runId'],
+  [{ start: 'order', runId: '' }, 'runId'],
+  [{ signal: 'paid', runId: 'o-1' }, 'id'],
+  [{ signal: 'paid', runId: 'o-1', id: 7, start: 'order' }, 'id'],
+])(
+  'WH6.2 a delivery without its ids starts and signals nothing, however often it comes: %j',
+  async (action, missing) => {
+    taken = action as unknown as HookAction;
+    const answers = [await deliver('{}'), await deliver('{}')];
+    for (const answer of answers)
+      expect([answer.status, ((await answer.json()) as { code: string; title: string }).title]).toEqual([
+        expect.any(Number),
+        expect.stringContaining(`has no ${missing}`),
+      ]);
+    expect(answers.map(({ ok }) => ok)).toEqual([false, false]);
+    const runs = [];
+    for await (const run of order.history.list()) runs.push(run);
+    expect(runs).toEqual([]);
+  },
+);

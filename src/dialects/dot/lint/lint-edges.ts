@@ -1,4 +1,5 @@
 /** Lint rules for edges: conditions are readable and can hold, labels differ, and every outcome has a way on. */
+import { habitOfOutcome, readElsewhere } from '../model/other-engines.ts';
 import { alongEdges, reach } from '../model/layout.ts';
 import { normalLabel } from '../model/edge-label.ts';
 import type { Clause } from '../model/edge-condition.ts';
@@ -98,12 +99,20 @@ function lintCondition({ conditionOf, error, warn, pipeline, layout }: Report, e
   }
   for (const clause of parsed.clauses) {
     const { key, value } = clause;
-    if (isOwnOutcome(clause) && !hasGivers(pipeline, layout, edge.from))
+    if (isOwnOutcome(clause) && habitOfOutcome(value) === undefined && !hasGivers(pipeline, layout, edge.from))
       warn(
         'custom_outcome',
         at,
         `${conditionNamed(edge)} compares the outcome with ${JSON.stringify(value)}, which ${edge.from} never has`,
         `use one of ${stageStatuses.join(', ')}`,
+      );
+    const elsewhere = key === 'outcome' ? habitOfOutcome(value) : undefined;
+    if (elsewhere !== undefined)
+      warn(
+        'custom_outcome',
+        at,
+        `${conditionNamed(edge)}: ${readElsewhere(elsewhere)}; here ${value} is an outcome of your own, which a stage must give`,
+        `write ${elsewhere.write}`,
       );
     if (key !== 'outcome' && key !== 'preferred_label' && !key.startsWith('context.'))
       warn('condition_key', at, `${conditionNamed(edge)} reads ${key} from the context`, `write context.${key}`);

@@ -5,6 +5,7 @@ import { acceleratorOf, normalLabel } from '../model/edge-label.ts';
 import { outcomesRead } from '../model/layout.ts';
 import type { Report } from './report.ts';
 import { stageTools } from '../../../graph/contracts/stage-agent.ts';
+import { habitOfShape, readElsewhere } from '../model/other-engines.ts';
 import { needsApproval } from '../run/stage/approval.ts';
 
 // Lint rules for timeouts of commands: how long they may be, and what is not tried again after them.
@@ -165,7 +166,15 @@ function lintType({ handlers, error, warn }: Report, { id, type, attributes, at,
   if (!isDeclared)
     warn('undeclared_stage', at, `only edges name ${id}; is it mistyped?`, `declare it: \`${id} [...]\``);
   const shape = attributes.text('shape');
-  if (attributes.text('type') === '' && shape !== '' && !typeOfShape.has(shape))
+  const elsewhere = habitOfShape(shape);
+  if (attributes.text('type') === '' && elsewhere !== undefined)
+    warn(
+      'shape_known',
+      attributes.placeOf('shape'),
+      `shape ${shape} has no meaning here: ${id} is a stage for a model. ${readElsewhere(elsewhere)}`,
+      `write ${elsewhere.write}`,
+    );
+  else if (attributes.text('type') === '' && shape !== '' && !typeOfShape.has(shape))
     warn(
       'shape_known',
       attributes.placeOf('shape'),

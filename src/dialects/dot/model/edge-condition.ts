@@ -1,4 +1,5 @@
 /** The conditions of edges: clauses of `key=value` and `key!=value`, joined by `&&`. */
+import { operatorElsewhere } from './other-engines.ts';
 
 export interface Clause {
   readonly key: string;
@@ -37,6 +38,8 @@ export function parseCondition(text: string): ParsedCondition {
       isJoined = true;
       continue;
     }
+    const elsewhere = operatorElsewhere(text.slice(at));
+    if (elsewhere !== undefined && (!isJoined || /^[|!<>]/.test(text.slice(at)))) return refuse(elsewhere);
     if (!isJoined) return refuse('clauses are joined by &&; there is no other operator');
     isJoined = false;
     const name = take(key)?.[0];

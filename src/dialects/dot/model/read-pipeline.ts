@@ -1,6 +1,7 @@
 /**
  * Builds the model of a pipeline from a file's statements: flattens subgraphs, fills in defaults, derives classes, applies the stylesheet.
  */
+import { habitOfAttribute, readElsewhere } from './other-engines.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import type { DotFaults } from '../text/faults.ts';
 import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/print-dot.ts';
@@ -188,12 +189,13 @@ class PipelineReader {
   #validOne(place: AttributePlace, attribute: AttributeSyntax): AttributeSyntax | undefined {
     const { key, value, at, valueAt } = attribute;
     const rule = attributeRules[place].get(key);
+    const known = habitOfAttribute(key);
     if (rule === undefined && !drawn.has(key))
       this.#faults.add(at, {
         rule: 'unknown_attribute',
         severity: 'warning',
-        message: `there is no ${place} attribute ${key}`,
-        fix: guess(key, place),
+        message: `there is no ${place} attribute ${key}${known === undefined ? '' : `; ${readElsewhere(known)}`}`,
+        fix: known === undefined ? guess(key, place) : `write ${known.write}`,
       });
     const isLong = key === 'class' && value.length > classMax;
     const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
