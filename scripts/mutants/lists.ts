@@ -100,4 +100,18 @@ export const listMutants: readonly Mutant[] = [
     new: '',
     tests: ['src/engine/calls/retire.test.ts'],
   },
+  {
+    name: 'a title is made of values that lists mask',
+    file: 'src/engine/commands/admit-run.ts',
+    old: 'titleOf(graph.policies.title, shown(tree.input))',
+    new: 'titleOf(graph.policies.title, tree.input)',
+    tests: ['test/run-titles.test.ts'],
+  },
+  {
+    name: 'only the first thing wrong with an answer is told',
+    file: 'src/schema/json-schema.ts',
+    old: 'return found.map((one) => ({ pointer: one.pointer,',
+    new: 'return found.slice(0, 1).map((one) => ({ pointer: one.pointer,',
+    tests: ['src/http/idempotency.test.ts'],
+  },
 ];

@@ -60,7 +60,7 @@ test(`P6 lists of ${sizes.runs} runs and ${sizes.questions} questions are walked
   await expectSmall(page, `an inbox of ${sizes.questions}`);
   expect(await faultsOf(page)).toEqual([]);
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 120_000);
 
 test(`P6 a run over ${sizes.nodes} nodes is folded to what fits, unfolds, and is gone through without long frames`, async (context) => {
@@ -131,5 +131,5 @@ test(`P6 a run over ${sizes.nodes} nodes is folded to what fits, unfolds, and is
   await page.getByRole('list', { name: 'Timeline' }).locator('canvas').first().waitFor({ timeout: 60_000 });
   await expectSmall(page, 'a timeline on canvases');
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 120_000);

@@ -17,6 +17,10 @@ beforeAll(async () => {
     join(studio.folder, 'workflows/report.yaml'),
     'name: report\nblocks: [{ id: say, type: EchoBlock, inputs: { message: hello } }]\n',
   );
+  writeFileSync(
+    join(studio.folder, 'workflows/note.yaml'),
+    'name: note\ntitle: "Note for ${inputs.who}"\ninputs: { who: { type: str } }\nblocks: [{ id: say, type: EchoBlock, inputs: { message: "${inputs.who}" } }]\n',
+  );
   isThere = await studio.open({ LAST_WORD_AT: gate });
 }, 240_000);
 afterAll(() => studio.close());
@@ -82,7 +86,7 @@ test('P6 all failed runs of one workflow in the last hour are found by chips wit
   const { runs } = (await studio.call('GET', '/runs?status=cancelled')) as { runs: readonly { runId: string }[] };
   expect(runs.map(({ runId }) => runId).sort()).toEqual(['o2', 'o3', 'o4', 'o5']);
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 a tool call is read as a table with its own lines, approved with an edited field, and another refused with a reason', async (context) => {
@@ -118,7 +122,7 @@ test('P6 a tool call is read as a table with its own lines, approved with an edi
   await page.getByRole('tab', { name: 'Agents' }).click();
   await page.getByText('Not in the daytime').first().waitFor();
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 a form says all that is wrong beside its fields, and takes a date, a mail address, a number, a list and a file as the answer', async (context) => {
@@ -158,7 +162,7 @@ test('P6 a form says all that is wrong beside its fields, and takes a date, a ma
     photo: photo.toString('base64'),
   });
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 why a run failed is read to the line, in the innermost of nested runs, with the state before it', async (context) => {
@@ -177,7 +181,7 @@ test('P6 why a run failed is read to the line, in the innermost of nested runs, 
   await page.getByText(/shown as it was at \d+ of/u).waitFor();
   await page.getByText('The state', { exact: true }).waitFor();
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 a fork is previewed and run, leads to its original in one click, and the two are compared side by side', async (context) => {
@@ -209,7 +213,7 @@ test('P6 a fork is previewed and run, leads to its original in one click, and th
   await second.getByRole('link', { name: /^k1@/u }).click();
   await page.getByRole('heading', { name: 'k1', exact: true }).waitFor();
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 a live answer is watched word by word on the page of its run, with the tools that it calls', async (context) => {
@@ -235,7 +239,7 @@ test('P6 a live answer is watched word by word on the page of its run, with the 
   await page.getByText('completed in').waitFor();
   await live.waitFor({ state: 'detached' });
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 the dearest call of a model is found, with its model, tokens, price, messages, and what it asked of a tool', async (context) => {
@@ -264,7 +268,7 @@ test('P6 the dearest call of a model is found, with its model, tokens, price, me
   await tool.getByText('"toaster"').first().waitFor();
   await tool.getByText('count').waitFor();
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 one item of 500 is found by its name or because it failed, with why, to the line', async (context) => {
@@ -285,7 +289,7 @@ test('P6 one item of 500 is found by its name or because it failed, with why, to
   await item.getByText(/graphs\.ts:\d+:\d+/u).waitFor();
   expect(await faultsOf(page)).toEqual([]);
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 an experiment is a table of its pairs, by verdict and by cost, with a pair beside its two graphs; and a change is tried on a run without acting', async (context) => {
@@ -327,7 +331,7 @@ test('P6 an experiment is a table of its pairs, by verdict and by cost, with a p
   await beside.getByText('1 changed').waitFor();
   expect(await beside.getByLabel(/^It cannot act/u).isChecked()).toBe(true);
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 questions that show the same are selected one by one and answered alike, each by itself; others cannot be selected with them', async (context) => {
@@ -357,7 +361,21 @@ test('P6 questions that show the same are selected one by one and answered alike
   await expect.poll(() => outputs('a2')).toEqual({ ask: 'no' });
   expect(await outputs('a3')).toEqual({});
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
+}, 240_000);
+
+test('P6 a run is known by its title, in the list and on its page', async (context) => {
+  if (!isThere) context.skip(absent);
+  await runInShop(studio, 'note', 'n1', { who: 'Ann Berg' });
+  const { page, faults } = await studio.visit('/?q=n1');
+  await page
+    .getByRole('list', { name: 'Runs' })
+    .getByRole('link', { name: /^Note for Ann Berg.*completed/u })
+    .click();
+  await page.getByRole('heading', { name: 'Note for Ann Berg' }).waitFor();
+  await page.getByText('n1', { exact: true }).waitFor();
+  expect(faults).toEqual([]);
+  await page.close();
 }, 240_000);
 
 test('P6 a schedule is seen with its next time, paused and resumed', async (context) => {
@@ -378,5 +396,5 @@ test('P6 a schedule is seen with its next time, paused and resumed', async (cont
   await card.getByRole('button', { name: 'Resume', exact: true }).click();
   await card.getByText(/^next in/u).waitFor();
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);

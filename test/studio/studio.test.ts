@@ -60,7 +60,7 @@ test('P6 this browser keeps pages apart: what another origin answers cannot be r
 
 test('P6 a stranger does five tasks by what the page says: starts a run, answers what waits, reads why one failed, sees what an agent did, and forks it', async (context) => {
   if (!isThere) context.skip(absent);
-  const { page, requests, faults } = await studio.visit('/');
+  const { page, requests, faults } = await studio.signIn('/');
   await page.getByText('No runs yet').waitFor();
   // Starts a run.
   await page.getByRole('link', { name: 'Start a run' }).first().click();
@@ -133,7 +133,7 @@ test('P6 a stranger does five tasks by what the page says: starts a run, answers
 
 test('P6 two tabs of one browser share what they are signed in with; who answers second is told who was first; a preview that no longer holds is shown anew', async (context) => {
   if (!isThere) context.skip(absent);
-  const { page, context: browser, faults } = await studio.visit('/');
+  const { page, context: browser, faults } = await studio.signIn('/');
   await startRefund(page, 'r2', { customer: 'Cem' });
   await page.getByRole('article', { name: 'Question of approve' }).waitFor();
   const second = await studio.tab(browser, '/fork?id=r2&at=0');
@@ -177,7 +177,7 @@ test('P6 two tabs of one browser share what they are signed in with; who answers
   expect([...faults, ...second.faults]).toEqual([]);
   await browser.close();
 
-  const eve = await studio.visit('/run?id=r2', { token: readToken });
+  const eve = await studio.signIn('/run?id=r2', { token: readToken });
   await eve.page.getByText('completed in').waitFor();
   expect(await eve.page.getByRole('link', { name: 'Fork', exact: true }).count()).toBe(0);
   // Beside what is told of a node, too, there is a fork for those only who may make one.
@@ -304,7 +304,7 @@ test('P6 the graph is a pane: zoomed, fitted, dragged, widened, shown alone, one
     .waitFor();
   expect(await faultsOf(page)).toEqual([]);
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 });
 
 const screens = [390, 1024, 1440, 1920].flatMap((width) =>
@@ -345,7 +345,7 @@ test('P6 nothing moves while a page comes, nothing is wider than its box, and ax
     const { width = 0, theme = 'light' } = these[0] ?? {};
     const isForced = theme === 'forced';
     const colorScheme = isForced ? 'light' : theme;
-    const { page, context: browser } = await studio.visit('/', { width, colorScheme, isForced });
+    const { page } = await studio.visit('/', { width, colorScheme, isForced });
     await page.addInitScript(watchShifts);
     for (const { name } of these) {
       await page.goto(studio.url + pages[name]);
@@ -356,7 +356,7 @@ test('P6 nothing moves while a page comes, nothing is wider than its box, and ax
       if (moved > 0.000_1) found.push([name, screen, `moved by ${moved.toFixed(4)}`]);
       await page.screenshot({ path: join(pictures, `${name}-${width}-${theme}.png`) });
     }
-    await browser.close();
+    await page.close();
   }
   console.log(
     `studio: ${looks.length} looks at most, screenshots of ${Object.values(taken).flat().length} in ${pictures}`,
@@ -385,7 +385,7 @@ test('P6 megabytes of text and a hundred levels are shown as far as anybody read
   if ((await item.getAttribute('aria-expanded')) === 'false') await item.click();
   await page.getByRole('button', { name: /^level99/u }).waitFor();
   expect(faults).toEqual([]);
-  await page.context().close();
+  await page.close();
 }, 240_000);
 
 test('P6 what the first page loads is of at most 30 KiB compressed, and the whole studio of at most 100', () => {

@@ -42,6 +42,8 @@ export class StudioServer {
   url = '';
   #browser: Browser | undefined;
   #server: ChildProcess | undefined;
+  /** Browsers that pages share, by their screens. */
+  readonly #contexts = new Map<string, BrowserContext>();
 
   constructor(config = join(root, 'examples/studio/cairn.config.ts')) {
     this.config = config;
@@ -97,29 +99,43 @@ export class StudioServer {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** A browser of its own, signed in. */
-  async visit(
-    path: string,
-    { width = 1440, colorScheme = 'light', isForced = false, token: given = token }: OpenOptions = {},
-  ): Promise<Seen> {
-    const viewport = { width, height: width < 500 ? 844 : 900 };
-    const context = await this.browser.newContext({
-      viewport,
-      colorScheme,
-      reducedMotion: 'reduce',
-      forcedColors: isForced ? 'active' : 'none',
-    });
-    context.setDefaultTimeout(60_000);
-    const seen = await this.tab(context, path);
-    await seen.page.getByLabel('Token').fill(given);
+  /** A page of a browser that pages of the same screen share: what one of them has loaded is not loaded again. It is signed in. */
+  async visit(path: string, options: OpenOptions = {}): Promise<Seen> {
+    const { width, colorScheme, isForced, token: given = token } = options;
+    const key = `${width} ${colorScheme} ${isForced}`;
+    const context = this.#contexts.get(key) ?? (await this.#createContext(options));
+    this.#contexts.set(key, context);
+    const keep = `if (location.origin === ${JSON.stringify(this.url)}) sessionStorage.setItem('cairn.token', ${JSON.stringify(given)})`;
+    const seen = await this.tab(context, path, keep);
+    await seen.page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    return seen;
+  }
+
+  /** A browser of its own, signed in by its form. */
+  async signIn(path: string, options: OpenOptions = {}): Promise<Seen> {
+    const seen = await this.tab(await this.#createContext(options), path);
+    await seen.page.getByLabel('Token').fill(options.token ?? token);
     await seen.page.getByRole('button', { name: 'Sign in' }).click();
     await seen.page.getByRole('navigation', { name: 'Pages' }).waitFor();
     return seen;
   }
 
-  /** Another tab of the same browser. */
-  async tab(context: BrowserContext, path: string): Promise<Seen> {
+  async #createContext({
+    width = 1440,
+    colorScheme = 'light',
+    isForced = false,
+  }: OpenOptions): Promise<BrowserContext> {
+    const viewport = { width, height: width < 500 ? 844 : 900 };
+    const forcedColors = isForced ? 'active' : 'none';
+    const context = await this.browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce', forcedColors });
+    context.setDefaultTimeout(60_000);
+    return context;
+  }
+
+  /** Another tab of the same browser. @param before - a script that runs before those of its pages */
+  async tab(context: BrowserContext, path: string, before?: string): Promise<Seen> {
     const page = await context.newPage();
+    if (before !== undefined) await page.addInitScript(before);
     const [requests, faults]: [string[], string[]] = [[], []];
     page.on('request', (request) => requests.push(request.url()));
     page.on('pageerror', (error) => faults.push(String(error)));
@@ -154,7 +170,7 @@ const findWide = `[...document.querySelectorAll('html, body *:not(svg, svg *, .h
 /** Faults of a page that a person would meet: what does not fit its box, and all that axe finds, such as too little contrast. */
 export async function faultsOf(page: Page): Promise<readonly unknown[]> {
   const found: unknown[] = [...((await page.evaluate(findWide)) as readonly string[])];
-  await page.evaluate(axe);
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe);
   const result = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
     readonly violations: readonly {
       readonly id: string;
