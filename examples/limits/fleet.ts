@@ -57,9 +57,9 @@ class Crew {
     await this.hire();
   }
 
-  /** Stops one until its claims are over. */
+  /** Stops one until its claims are over: one that has been at work for a while. */
   async freeze(oracle: CountingOracle): Promise<void> {
-    const child = this.workers.at(-1);
+    const child = this.workers[1] ?? this.workers[0];
     if (child?.pid === undefined) return;
     child.kill('SIGSTOP');
     await delay(50);

@@ -208,8 +208,8 @@ export const workersMutants: readonly Mutant[] = [
   {
     name: 'labels of runs that the system started are changed',
     file: 'src/operations/runs/label-run.ts',
-    old: 'if (!isOwn) return;',
-    new: 'if (!isOwn || isOwn) return;',
+    old: "if (origin !== undefined && origin !== 'due')",
+    new: "if (origin === undefined && runId === '')",
     tests: ['src/operations/runs/label-run.test.ts'],
   },
   {

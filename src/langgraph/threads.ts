@@ -181,7 +181,9 @@ export class Threads {
     const change = JSON.stringify([cause, part]);
     const row = encodeCheckpoint({ runKey: key, seq }, loaded.checksum, at, change, writer.delta.take());
     const labels = labelsOf(name);
-    const meta = new TextEncoder().encode(JSON.stringify({ labels, langgraph: name }));
+    const meta = new TextEncoder().encode(
+      JSON.stringify({ labels, fixedLabels: Object.keys(labels), langgraph: name }),
+    );
     const { created, run } = await store.admitRun({
       tenant,
       runId,

@@ -22,6 +22,8 @@ export interface StoredMeta {
   readonly source?: string;
   readonly exportName?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Names of labels by which whoever made the run finds it again, so that nobody changes them. */
+  readonly fixedLabels?: readonly string[];
   /** Who changed its labels since it was started, oldest first: the last few times. */
   readonly relabelled?: readonly RelabellingAct[];
   /** A line by which people tell it apart, made from its input when it was started. A fork has that of its original. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { openApp, type App } from '../../app/open-app.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
 import { perform } from '../contract/perform.ts';
 import * as operations from '../table.ts';
 
@@ -83,6 +84,16 @@ test('D53 labels have the bounds of a start, and the labels by which the system 
     perform(operations.label, app, { run: 'cairn:schedule:ask', set: { schedule: 'x' } }),
   ).rejects.toMatchObject({
     code: 'USAGE_INVALID',
+  });
+  const row = await app.store.readRun({ tenant: app.tenant, runId: 'r' });
+  const meta = Buffer.from(JSON.stringify({ ...metaOf(row as never), fixedLabels: ['tier'] }));
+  await app.store.labelRun?.({ tenant: app.tenant, runId: 'r', labels: { tier: 'gold' }, meta, oldMeta: row!.meta });
+  await expect(perform(operations.label, app, { run: 'r', unset: ['tier'] })).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+  });
+  expect((await perform(operations.label, app, { run: 'r', set: { team: 'a' } })).labels).toEqual({
+    tier: 'gold',
+    team: 'a',
   });
   const store = { ...app.store };
   delete store.labelRun;

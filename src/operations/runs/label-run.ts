@@ -1,7 +1,7 @@
 /** The operation `label`: sets and removes labels of a run, by which lists find it. */
 import { CairnError } from '../../errors.ts';
 import { checkLabels } from '../../engine/validate/check-labels.ts';
-import { metaOf, type RelabellingAct, type RunOrigin, type StoredMeta } from '../../history/stored/stored-meta.ts';
+import { metaOf, type RelabellingAct, type StoredMeta } from '../../history/stored/stored-meta.ts';
 import type { Labels, Store } from '../../ports/store.ts';
 import { doorOf } from '../contract/door.ts';
 import { runField } from '../contract/fields.ts';
@@ -100,7 +100,7 @@ export async function changeLabels(
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     const meta = metaOf(run);
     if (isLabelled(meta, change)) return meta.labels ?? {};
-    refuseOwn(runId, meta.origin, change);
+    refuseFixed(runId, meta, change);
     const labels = labelsAfter(meta, change);
     checkLabels(labels);
     const act = { at: now(), ...who, ...change };
@@ -122,12 +122,17 @@ function requireLabelling(store: Store): NonNullable<Store['labelRun']> {
 const ofSchedules = 'schedule';
 
 /** The system finds its own runs, and whose they are, by their labels. @throws USAGE_INVALID */
-function refuseOwn(runId: string, origin: RunOrigin | undefined, { set = {}, unset = [] }: LabelChange): void {
-  const isOwn = origin === 'due' ? [...Object.keys(set), ...unset].includes(ofSchedules) : origin !== undefined;
-  if (!isOwn) return;
-  const reason =
-    origin === 'due'
-      ? `the schedule of run ${runId} finds it by the label ${ofSchedules}`
-      : `run ${runId} was started by the system (${origin}), which finds it by its labels`;
-  throw new CairnError('USAGE_INVALID', { reason, hint: 'Label a fork of it, or use other labels.' });
+function refuseFixed(
+  runId: string,
+  { origin, fixedLabels = [] }: StoredMeta,
+  { set = {}, unset = [] }: LabelChange,
+): void {
+  const refuse = (reason: string): never => {
+    throw new CairnError('USAGE_INVALID', { reason, hint: 'Use other labels, or label a fork of it.' });
+  };
+  if (origin !== undefined && origin !== 'due')
+    refuse(`run ${runId} was started by the system (${origin}), which finds it by its labels`);
+  const names = [...Object.keys(set), ...unset];
+  const fixed = names.find((name) => fixedLabels.includes(name) || (origin === 'due' && name === ofSchedules));
+  if (fixed !== undefined) refuse(`run ${runId} is found by the label ${fixed}, which stays as it is`);
 }
