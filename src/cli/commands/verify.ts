@@ -15,7 +15,7 @@ import {
   type VerifyRunsInput,
 } from '../../operations/store/verify-runs.ts';
 import { printJsonList } from '../json-list.ts';
-import { openProgress } from '../live/progress.ts';
+import { countEach, openProgress } from '../live/progress.ts';
 import { countOf } from '../../operations/format/amounts.ts';
 
 export const verifyCommand: Command<VerifyRunsInput> = {
@@ -31,14 +31,15 @@ export const verifyCommand: Command<VerifyRunsInput> = {
       throw new CairnError('STORE_UNAVAILABLE', { store: missing, reason: 'it is not there', hint: namesStore });
     return withHistory(session, async (context) => {
       const each =
-        input.run === undefined ? verifyEachRun(context) : reportsOf(await perform(verifyRuns, context, input));
+        input.run === undefined
+          ? countEach(
+              verifyEachRun(context),
+              await openProgress(session.screen, context, { done: 'looked at', isOfAll: true }),
+            )
+          : reportsOf(await perform(verifyRuns, context, input));
       const { damage, isValid } = await (session.isJson
         ? printJsonList(session, 'reports', each)
-        : printReports(
-            session,
-            each,
-            await openProgress(session.screen, context, { done: 'looked at', isOfAll: input.run === undefined }),
-          ));
+        : printReports(session, each));
       const { print, paint } = session.screen;
       if (!session.isJson && damage.length > 0)
         print(
@@ -57,11 +58,7 @@ async function* reportsOf({ reports, ...found }: Verification): Reports {
   return found;
 }
 
-async function printReports(
-  { screen, commandLine }: Session,
-  each: Reports,
-  progressed: (runs: number) => void,
-): Promise<VerifiedPlace> {
+async function printReports({ screen, commandLine }: Session, each: Reports): Promise<VerifiedPlace> {
   const { print, paint } = screen;
   let count = 0;
   let faulty = 0;
@@ -88,6 +85,5 @@ async function printReports(
     if (isHalfImported === true)
       print(`  Half an import, as whoever made it died: import the same text again, or ${commandLine('rm', runId)}`);
     print(faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
-    progressed(count);
   }
 }

@@ -35,3 +35,16 @@ export async function openProgress(
     );
   };
 }
+
+/** The same items, counted when whoever reads them comes for the next. */
+export async function* countEach<Item, Rest>(
+  items: AsyncGenerator<Item, Rest>,
+  progressed: (count: number) => void,
+): AsyncGenerator<Item, Rest> {
+  for (let count = 1; ; count += 1) {
+    const next = await items.next();
+    if (next.done === true) return next.value;
+    yield next.value;
+    progressed(count);
+  }
+}

@@ -37,14 +37,25 @@ async function findIndexFaults(
 ): Promise<readonly string[]> {
   const waits = await readWaits(store, run);
   const messages = await store.readMessages(run);
-  const now = await store.readRun(run);
-  // A worker has advanced the run meanwhile, so rows and history were read at different moments.
-  if (now?.head !== run.head || now.status !== run.status) return [];
   const damaged = messages.filter((message) => !isIntactMessage(run, message));
   const faults = damaged.map(({ kind, name }) => `its ${kind} ${name} does not fit its checksum`);
   if (run.key !== runKeyOf(run.tenant, run.runId)) faults.push(`its row has the key ${run.key}`);
-  if (stored === undefined) return faults;
+  if (stored !== undefined) faults.push(...(await findRowFaults(blobs, run, waits, stored)));
+  if (faults.length === 0) return faults;
+  // If a worker has advanced the run meanwhile, rows and history were read at different moments.
+  const now = await store.readRun(run);
+  return now?.head !== run.head || now.status !== run.status ? [] : faults;
+}
+
+/** Compares a run's row and its open waits with the state at its head. */
+async function findRowFaults(
+  blobs: BlobStore,
+  run: RunRow,
+  waits: readonly OpenWait[],
+  stored: Readonly<Record<string, unknown>>,
+): Promise<readonly string[]> {
   const { status, graphHash, waits: open } = stored;
+  const faults: string[] = [];
   const root = (await resolveValues(blobs, run.tenant, structuredClone({ status, graphHash, waits: open }))) as RunTree;
   if (run.status !== root.status) faults.push(`its row says ${run.status}, its history ${root.status}`);
   if (run.graphHash !== root.graphHash) faults.push('its row names another graph than its history');
