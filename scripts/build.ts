@@ -98,6 +98,8 @@ function buildModules(): Promise<readonly OutputChunk[]> {
           { name: 'core', test: coreFiles, priority: 4 },
           { name: 'sqlite', test: /src\/stores\/sqlite\//, priority: 3 },
           { name: 'agents', test: /src\/(agents|plans)\/index\.ts$/, priority: 2 },
+          // Blocks of YAML: programs that define some of their own load nothing of the commands.
+          { name: 'nodes', test: /src\/nodes\/index\.ts$/, priority: 2 },
           // What a thread runs begins when it is loaded, so it joins no other file.
           {
             name: 'app',

@@ -134,8 +134,8 @@ test('P6 no file is read beside the code but the programs of processes and threa
   expect(filesOf('dist/app/workflows/*.js')).toEqual(['dist/app/workflows/reader-thread.js']);
 });
 
-// The bound notices what comes in twice or by accident: it was 7 MB before limits, webhooks, retention and experiments came.
-test('P6 the installed package is of at most 8 MB and 12 packages, source maps counted, zod not', () => {
+// The bound notices what comes in twice or by accident: it was 7 MB before limits, webhooks, retention and experiments came, and 8 before embeddings, sandboxes of YAML and the studio's second half.
+test('P6 the installed package is of at most 8.3 MB and 12 packages, source maps counted, zod not', () => {
   const modules = join(installed.app, 'node_modules');
   const files = readdirSync(modules, { recursive: true, encoding: 'utf8' }).filter((path) => !path.startsWith('zod/'));
   // As npm counts: what a file system takes for a folder is no part of a package.
@@ -144,7 +144,7 @@ test('P6 the installed package is of at most 8 MB and 12 packages, source maps c
   const packages = files.filter((path) => /(?:^|node_modules\/)(?:@[^/]+\/)?[^/]+\/package\.json$/u.test(path));
   expect(packages).toContain('cairn-workflows/package.json');
   expect(packages.length).toBeLessThanOrEqual(12);
-  expect(sizeBytes).toBeLessThanOrEqual(8_000_000);
+  expect(sizeBytes).toBeLessThanOrEqual(8_300_000);
   expect(files.filter((path) => path.endsWith('.map')).length).toBeGreaterThan(10);
 });
 

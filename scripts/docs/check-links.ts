@@ -26,7 +26,8 @@ export function brokenLinks(root: string, options: { readonly isPackage?: boolea
     return known;
   };
   const faultOf = (page: string, target: string): string | undefined => {
-    if (options.isPackage && target.startsWith(filesUrl)) return undefined;
+    // A package has neither what is linked in the repository nor the pictures.
+    if (options.isPackage && (target.startsWith(filesUrl) || target.startsWith('pictures/'))) return undefined;
     const found = fileOfLink(page, target);
     if (found === undefined) return undefined;
     const { anchor } = found;

@@ -188,7 +188,7 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
           {preview === undefined ? (
             problem === undefined && <Awaited lines={6} />
           ) : (
-            <PreviewRows preview={preview} begun={begun} />
+            <PreviewRows preview={preview} {...(!noEffects && { begun })} />
           )}
           {preview?.earlier !== undefined && (
             <p class="note small foreign">{`It goes on from ${preview.seq}, before ${preview.earlier.insteadOf.seq}: ${preview.earlier.because}`}</p>

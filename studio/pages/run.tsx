@@ -1,6 +1,6 @@
 /** A run, at its head while it moves or at any moment of its past: both are drawn by the same code from (history, seq). */
 import type { ComponentChildren, JSX } from 'preact';
-import { useCallback, useMemo, useState } from 'preact/hooks';
+import { useCallback, useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { encode, may, post, type Problem } from '../data/api.ts';
 import { useFollowed, type Followed } from '../data/follow.ts';
 import { useLoaded } from '../data/query.ts';
@@ -77,6 +77,13 @@ const tabs = {
 } as const;
 type Tab = keyof typeof tabs;
 
+/** Scrolls the tabs of a narrow screen to the one that is shown. */
+function showTab(name: string): void {
+  const tab = document.getElementById(`tab-${name}`);
+  const list = tab?.parentElement;
+  if (tab && list) list.scrollLeft = tab.offsetLeft - list.offsetLeft - list.clientWidth / 2;
+}
+
 function Run({ standing, followed, reload }: RunProps): JSX.Element {
   const moment = useMoment(standing, followed);
   useMomentKeys(moment);
@@ -85,6 +92,7 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
   const narrow = isNarrow.value;
   const tab = Object.hasOwn(tabs, wanted) && (wanted !== 'graph' || narrow) ? (wanted as Tab) : 'story';
   const isAlone = readParam('graph') === 'alone' && !narrow;
+  useLayoutEffect(() => showTab(tab), [tab, narrow]);
   const hasAgents = useMemo(() => agentNodes(moment).length > 0, [moment.story, moment.structure, moment.checkpoint]);
   const open = moment.isLive ? standing.waits.filter(({ kind }) => kind === 'question' || kind === 'doubt') : [];
   return (
