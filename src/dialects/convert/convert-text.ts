@@ -83,7 +83,7 @@ function outlineOfGraph(graph: Graph, notes: Notes): Outline {
 }
 
 /** What is said of the end of a run stands beside its steps, and is written by hand. */
-function noteRunEnds({ id, policies: { timeLimit, title, onCancel, onRunFailure } }: Graph, notes: Notes): void {
+function noteRunEnds({ id, policies: { timeLimit, limit, title, onCancel, onRunFailure } }: Graph, notes: Notes): void {
   if (timeLimit !== undefined)
     notes.lost(
       'SETTING',
@@ -91,6 +91,8 @@ function noteRunEnds({ id, policies: { timeLimit, title, onCancel, onRunFailure 
       'the time limit of the run does not carry over',
       'write time_limit in the text that is written',
     );
+  if (limit !== undefined)
+    notes.lost('SETTING', id, 'the limit of runs does not carry over', 'write limit in the text that is written');
   if (title !== undefined)
     notes.lost('SETTING', id, 'the title of runs does not carry over', 'write title in the text that is written');
   for (const [what, node] of [

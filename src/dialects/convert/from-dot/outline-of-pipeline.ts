@@ -138,7 +138,14 @@ const lostOfGraph = [
   'max_retry_jumps',
   'max_restarts',
 ];
-const lostOfStages = ['tool_hooks.pre', 'tool_hooks.post', 'max_visits', 'max_parallel', 'auto_status'];
+const lostOfStages = [
+  'tool_hooks.pre',
+  'tool_hooks.post',
+  'max_visits',
+  'max_parallel',
+  'auto_status',
+  'allow_partial',
+];
 
 /** Stages that stand for ways, and do nothing themselves. */
 const typesOfWays = ['start', 'exit', 'conditional', 'parallel.fan_in'];
