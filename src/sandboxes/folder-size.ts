@@ -2,13 +2,10 @@
  * How much room a sandbox takes, measured while its commands run: they may move, replace and hide what is measured, so each folder is held
  * open while it is read, no link is followed, and what cannot be read counts as more than any quota.
  */
-import { constants } from 'node:fs';
-import { access, lstat, open, readdir, readlink, stat } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { lstat, open, readdir, readlink, stat } from 'node:fs/promises';
 
-const hasDescriptors = await access('/proc/self/fd').then(
-  () => true,
-  () => false,
-);
+const hasDescriptors = existsSync('/proc/self/fd');
 /** Folders deeper than this are read as unmeasurable: each level keeps a descriptor open. */
 const maxDepth = 100;
 
