@@ -162,7 +162,8 @@ interface AnswersProps {
 /** What may be approved is a table; up to four choices are buttons; else the form of the schema, or a line of text. */
 export function Answers({ wait, isBusy, answer, problem }: AnswersProps): JSX.Element {
   const proposal = proposalOf(wait);
-  if (proposal !== undefined) return <Approval wait={wait} proposal={proposal} isBusy={isBusy} answer={answer} />;
+  if (proposal !== undefined)
+    return <Approval wait={wait} proposal={proposal} isBusy={isBusy} answer={answer} problem={problem} />;
   const { choices = [], schema = { type: 'string' }, matching } = wait;
   const isOpen = choices.length === 0 || matching === 'open';
   const areMany = choices.length > 4;

@@ -1,8 +1,9 @@
 /** A question for approval: what would be done, as a table; approved as it is, approved with other values, or refused with a reason. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { faultsIn } from '../data/form-faults.ts';
+import { faultsIn, faultsOfProblem } from '../data/form-faults.ts';
 import { schemaOf } from '../data/form-values.ts';
+import type { Problem } from '../data/api.ts';
 import type { JsonSchema, Wait } from '../data/types.ts';
 import { choiceOf, countOf, effectWords } from '../words.ts';
 import { Field } from './form.tsx';
@@ -49,9 +50,11 @@ interface ApprovalProps {
   readonly proposal: Proposal;
   readonly isBusy: boolean;
   readonly answer: (value: unknown) => void;
+  /** Why the last answer was not taken. */
+  readonly problem?: Problem | undefined;
 }
 
-export function Approval({ wait, proposal, isBusy, answer }: ApprovalProps): JSX.Element {
+export function Approval({ wait, proposal, isBusy, answer, problem }: ApprovalProps): JSX.Element {
   const { values, schema, isWhole } = proposal;
   const [mode, setMode] = useState<'look' | 'edit' | 'refuse'>('look');
   const [edited, setEdited] = useState<unknown>(values);
@@ -91,7 +94,8 @@ export function Approval({ wait, proposal, isBusy, answer }: ApprovalProps): JSX
     const next = edited as Values;
     const names = Object.keys(schema.properties ?? {});
     const changed = names.filter((name) => JSON.stringify(next[name]) !== JSON.stringify(values[name]));
-    const faults = faultsIn(schema, next);
+    const own = faultsIn(schema, next);
+    const faults = own.size === 0 ? faultsOfProblem(problem, '/value/args') : own;
     return (
       <form
         class="stack"
@@ -99,7 +103,7 @@ export function Approval({ wait, proposal, isBusy, answer }: ApprovalProps): JSX
         onSubmit={(event) => {
           event.preventDefault();
           setTried(true);
-          if (faults.size > 0) return;
+          if (own.size > 0) return;
           const args = isWhole ? next : Object.fromEntries(changed.map((name) => [name, next[name]]));
           answer(changed.length === 0 ? 'approve' : { decision: 'approve', args });
         }}

@@ -4,6 +4,7 @@ import { readDot } from '../../src/dialects/dot/read-dot.ts';
 import { shownOf } from '../../studio/data/alike.ts';
 import { isThinking } from '../../studio/data/chat.ts';
 import { differences } from '../../studio/data/differences.ts';
+import { faultsOfProblem } from '../../studio/data/form-faults.ts';
 import { defaultsOf, isComplete, isLongText, typeOf } from '../../studio/data/form-values.ts';
 import type { RunEvent, Story, Structure, StructureNode, Visit, Wait } from '../../studio/data/types.ts';
 import { actsOutside, edgeWords, labelOfNode } from '../../studio/graph/nodes.ts';
@@ -70,6 +71,33 @@ test('P6 questions are alike if they show the same: name, prompt, form, choices 
   ];
   for (const other of others) expect(shownOf({ ...one, ...other })).not.toBe(shown);
   for (const kind of ['doubt', 'signal', 'budget', 'refused']) expect(shownOf({ ...one, kind })).toBeUndefined();
+});
+
+test('P6 a run that waits for word of an effect says of which, from whom and until when', () => {
+  const run = { status: 'running', createdAt: now, updatedAt: now, isStopped: false, hasMessages: false };
+  const awaits = [
+    { node: ['pay', 'run', 'charge'], step: 'card kJ2hs8dh3kJ2hs8dh3kJ2hs8', owner: 'w7', until: now + 60_000 },
+  ];
+  const { tone, text } = runWords({ ...run, awaits }, [], now);
+  expect([tone, text]).toEqual([
+    'doubt',
+    expect.stringMatching(/^waits for word of pay \/ charge \(card\) from w7, which lost the run, until \d\d:01$/u),
+  ]);
+});
+
+test('P6 what a server finds wrong stands at its field, in words', () => {
+  const body = {
+    errors: [
+      { pointer: '/value/mail', detail: 'is missing' },
+      { pointer: '/value/parts/0', detail: 'Too small: at least 3' },
+      { pointer: '/wait', detail: 'is a text' },
+    ],
+  };
+  expect([...faultsOfProblem({ body }, '/value')]).toEqual([
+    ['/mail', 'This is missing.'],
+    ['/parts/0', 'Too small: at least 3'],
+  ]);
+  expect(faultsOfProblem(undefined, '/value').size).toBe(0);
 });
 
 describe('P6 a fork is told what its form changed', () => {
