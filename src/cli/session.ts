@@ -104,7 +104,7 @@ export function noteBlobs(
   if (blobs > 0) screen.note(`${values(blobs)} that nothing refers to any more went too.`);
   if (blobsLeft > 0)
     screen.note(
-      `${values(blobsLeft)} of it ${blobsLeft === 1 ? 'stays' : 'stay'} until a day old: cairn cleanup then removes what nothing refers to.`,
+      `${values(blobsLeft)} of it ${blobsLeft === 1 ? 'stays' : 'stay'} for now: cairn cleanup removes what nothing refers to once it is a day old.`,
     );
 }
 

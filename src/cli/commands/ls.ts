@@ -10,6 +10,7 @@ import { withReading } from '../../app/open-store/open-reading.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { type Command, ofOperation } from '../command.ts';
 import { printJsonList } from '../json-list.ts';
+import { boundYoungMemory } from '../young-memory.ts';
 import { noteNone, type Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { toneOf } from '../text/tone.ts';
@@ -124,6 +125,7 @@ function printCounts({ screen }: Session, counts: NonNullable<ListRunsOutput['co
 const pageRuns = 500;
 
 async function listAll(session: Session, runs: ReturnType<typeof listEachRun>, now: number): Promise<number> {
+  boundYoungMemory();
   if (session.isJson) {
     await printJsonList(session, 'runs', runs);
     return 0;

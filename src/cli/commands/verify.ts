@@ -15,6 +15,7 @@ import {
   type VerifyRunsInput,
 } from '../../operations/store/verify-runs.ts';
 import { printJsonList } from '../json-list.ts';
+import { boundYoungMemory } from '../young-memory.ts';
 import { countEach, openProgress } from '../live/progress.ts';
 import { countOf } from '../../operations/format/amounts.ts';
 
@@ -29,6 +30,7 @@ export const verifyCommand: Command<VerifyRunsInput> = {
     // Whoever verifies a store that is not there has named another one: that it is whole would be no answer.
     if (missing !== undefined)
       throw new CairnError('STORE_UNAVAILABLE', { store: missing, reason: 'it is not there', hint: namesStore });
+    if (input.run === undefined) boundYoungMemory();
     return withHistory(session, async (context) => {
       const each =
         input.run === undefined

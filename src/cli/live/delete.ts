@@ -9,6 +9,7 @@ import { perform } from '../../operations/contract/perform.ts';
 import { loadPrompts } from '../screen.ts';
 import { type Command, ofOperation } from '../command.ts';
 import type { Session } from '../session.ts';
+import { boundYoungMemory } from '../young-memory.ts';
 import { openProgress, type ProgressWords } from './progress.ts';
 import { withApp } from './follow.ts';
 
@@ -56,6 +57,7 @@ export function deletionCommand<Input extends Deleting, Report>(
     examples,
     execute(session, { yes, ...input }) {
       return withApp(session, async (app) => {
+        if (progress !== undefined) boundYoungMemory();
         const progressed = progress && (await openProgress(session.screen, app, progress));
         const context = progressed === undefined ? app : { ...app, progressed };
         return deleteConfirmed(

@@ -60,8 +60,8 @@ export interface CollectedBlobs {
   /** Number of large values removed: nothing refers to them, and they are older than a day. */
   readonly blobs: number;
   /**
-   * Number of large values of what was removed that stay for now, since they were stored within the last day. Some may be needed by others. A
-   * later clean-up removes the rest. Absent if there are none.
+   * Number of large values of what was removed that stay for now, since they were stored within the last day, or since there are too many
+   * runs to look for others that need them. A later clean-up removes what none needs. Absent if there are none.
    */
   readonly blobsLeft?: number;
 }
@@ -90,9 +90,12 @@ async function listOld(
   return { old, young };
 }
 
+/** To remove what some runs named, no more runs than these are read: of a larger store a sweep removes it. */
+const searchedRuns = 2_000;
+
 /**
  * Removes blobs of a tenant that are older than a day and that no run refers to. It reads runs until each of these blobs was found or all
- * runs were read. If no blob is old enough, no run is read.
+ * runs were read. If no blob is old enough, no run is read. If there are many runs, what others named stays until all blobs are looked through.
  *
  * @param named - those that removed rows named
  * @param isAll - whether to look through all blobs, since what was too young at an earlier removal is old enough by now. Default: only `named`
@@ -106,9 +109,10 @@ export async function collectBlobs(
 ): Promise<CollectedBlobs> {
   if (named.size === 0 && !isAll) return { blobs: 0 };
   const { old, young } = await listOld(blobs, tenant, isAll ? undefined : named);
-  const remaining = [...young].filter((hash) => named.get(hash)?.isValue === true).length;
-  const report = remaining === 0 ? {} : { blobsLeft: remaining };
-  return { blobs: await removeUnneeded(store, blobs, tenant, old), ...report };
+  const isSearched = await takeOutNeeded(store, tenant, old, isAll ? Infinity : searchedRuns);
+  const left = [...young, ...(isSearched ? [] : old)].filter((hash) => named.get(hash)?.isValue === true).length;
+  const report = left === 0 ? {} : { blobsLeft: left };
+  return { blobs: isSearched ? await removeEach(blobs, tenant, old) : 0, ...report };
 }
 
 /** Counts the blobs that a collection of all would remove. Removes nothing. */
@@ -118,27 +122,30 @@ export async function countUnneeded(store: Store, blobs: BlobStore, tenant: stri
   return old.size;
 }
 
-/** @param old - blobs that may go. @returns the number removed */
-async function removeUnneeded(store: Store, blobs: BlobStore, tenant: string, old: Set<string>): Promise<number> {
-  await takeOutNeeded(store, tenant, old);
+/** @returns how many of them were removed */
+async function removeEach(blobs: BlobStore, tenant: string, old: ReadonlySet<string>): Promise<number> {
   let removed = 0;
   for (const hash of old) if (await blobs.remove(tenant, hash, sparedMs)) removed += 1;
   return removed;
 }
 
-/** Leaves only those to which no run refers. */
-async function takeOutNeeded(store: Store, tenant: string, old: Set<string>): Promise<void> {
-  if (old.size === 0) return;
+/** Leaves only those to which no run refers. @returns false if there are more runs than `runsMax`: then it is not known */
+async function takeOutNeeded(store: Store, tenant: string, old: Set<string>, runsMax = Infinity): Promise<boolean> {
+  if (old.size === 0) return true;
+  let count = 0;
   // Rows are read first: they are quick to read and hold the blobs that most runs share.
   for await (const run of readAllRuns({ store, tenant })) {
     requireIntact(store.name, run);
     for (const [hash] of asBuffer(run.meta).toString('latin1').matchAll(hashes)) old.delete(hash);
-    if (old.size === 0) return;
+    if (old.size === 0) return true;
+    count += 1;
+    if (count > runsMax) return false;
   }
   for await (const run of readAllRuns({ store, tenant })) {
     for await (const text of textsOf(store, run)) {
       for (const [hash] of text.matchAll(hashes)) old.delete(hash);
-      if (old.size === 0) return;
+      if (old.size === 0) return true;
     }
   }
+  return true;
 }

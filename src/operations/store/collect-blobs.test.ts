@@ -147,6 +147,25 @@ test('C5 what is removed says how many of its values stay until they are a day o
   expect(await countUnneeded(house.store, house.blobs, tenant)).toBe(0);
 });
 
+test('C5 in a store of many runs, what a removed run named stays for a sweep: no removal reads all runs', async () => {
+  const house = open();
+  await start(house, 'a', 'x');
+  await start(house, 'b', 'y');
+  house.advance(2 * day);
+  let rows = 0;
+  const listRuns: Store['listRuns'] = async (query) => {
+    const page = await house.store.listRuns({ ...query, limit: 1 });
+    if (query.parentRunId !== undefined) return page;
+    rows += 100;
+    // Another run, and no end of it.
+    return rows > 100_000 ? { rows: [] } : { rows: Array.from({ length: 100 }, () => page.rows[0]!), cursor: '9' };
+  };
+  const many = { ...house.context, store: { ...house.store, listRuns } } as CleanUpContext;
+  expect(await removeRun.run(many, { run: 'a' })).toEqual({ removed: ['a'], blobs: 0, blobsLeft: 2 });
+  expect(rows).toBeLessThan(5_000);
+  expect((await cleanUp.run(house.context, {})).blobs).toBe(2);
+});
+
 test('C6 nothing is collected where what runs store cannot be read', async () => {
   const house = open();
   await start(house, 'a', 'x');
