@@ -93,7 +93,7 @@ export interface EngineOptions {
 }
 
 /** Kept with a run for whoever must find its graph again. */
-export interface RunMeta extends Pick<StoredMeta, 'webhooks'> {
+export interface RunMeta extends Pick<StoredMeta, 'webhooks' | 'keepFor'> {
   /** Path or URL of the module or file that exports the graph. The name of the export is in `exportName`. */
   readonly source?: string;
   readonly exportName?: string;

@@ -10,6 +10,7 @@ import { formatAge } from '../../operations/format/time.ts';
 const reasons = {
   busy: 'it is being worked on',
   forked: 'it has forks',
+  kept: 'it was started to be kept for longer',
   tagged: 'a checkpoint of it has a tag',
 } as const;
 

@@ -23,6 +23,7 @@ import { TreeWriter } from '../../state/tree-writer.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { StartOptions } from '../api.ts';
 import { checkId } from '../validate/check-id.ts';
+import { ageMs } from '../../graph/retention.ts';
 import { checkLabels } from '../validate/check-labels.ts';
 import { storedForm } from '../validate/offload.ts';
 import { checkAdmission } from '../validate/checkpoint-size.ts';
@@ -172,6 +173,8 @@ export async function prepareAdmission(
     refuseMasked(env.intake === undefined ? tree.input : copyValue(input, ['input'], bounds), 'the input');
   await takeFiles(env, tree.input, 'the input');
   checkLabels(options.meta?.labels);
+  if (options.meta?.keepFor !== undefined && ageMs(options.meta.keepFor) === undefined)
+    throw new CairnError('CONFIG_INVALID', { path: 'meta.keepFor', reason: 'it is a time such as 12h, 7d or 4w' });
   if (options.budget !== undefined) tree.budget = checkBudget(options.budget);
   checkAdmission(graph, tree);
   settleStart(rootFrameRun(graph, { frame: tree }));

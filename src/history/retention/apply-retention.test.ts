@@ -218,3 +218,34 @@ test.each([
     expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringContaining(path) as string }),
   );
 });
+
+test.each(Object.entries(stores))(
+  'D18.2 a run that was started to be kept for longer stays that long: %s',
+  async (_, open) => {
+    const bench = createBench();
+    const store = open(bench.clock.now);
+    const own = createBench({ store, clock: bench.clock });
+    for (const [runId, meta] of [
+      ['plain', {}],
+      ['longer', { keepFor: '30d' }],
+      ['shorter', { keepFor: '1h' }],
+    ] as const)
+      await (await own.engine.start(ending, {}, { runId, meta })).result();
+    await bench.clock.advance(8 * dayMs);
+    const retention = { completed: '7d' };
+    expect((await applied({ ...own, clock: bench.clock }, retention, { dryRun: true })).toSorted()).toEqual([
+      'plain',
+      'shorter',
+    ]);
+    expect((await applied({ ...own, clock: bench.clock }, retention)).toSorted()).toEqual(['plain', 'shorter']);
+    await bench.clock.advance(23 * dayMs);
+    expect(await applied({ ...own, clock: bench.clock }, retention)).toEqual(['longer']);
+  },
+);
+
+test('D18.2 a time that is none is refused when the run is started', async () => {
+  const { engine } = createBench();
+  await expect(engine.start(ending, {}, { meta: { keepFor: 'long' } })).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+  });
+});

@@ -3,7 +3,7 @@
  * none. A run stays while it has forks or tags, and while somebody has it.
  */
 import { CairnError } from '../../errors.ts';
-import { readRetention, type RetentionRules, type RetentionSettings } from '../../graph/retention.ts';
+import { ageMs, readRetention, type RetentionRules, type RetentionSettings } from '../../graph/retention.ts';
 import type { EndedRun, EndedStatus } from '../../ports/removals.ts';
 import { requireIntact } from '../../ports/intact-run.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
@@ -27,7 +27,7 @@ export interface ExpiredRun {
 /** A run that would have expired, and why it stays. */
 export interface RetainedRun {
   readonly runId: string;
-  readonly because: 'busy' | 'forked' | 'tagged';
+  readonly because: 'busy' | 'forked' | 'kept' | 'tagged';
 }
 
 /** What one transaction did; in a dry run, what it would do. */
@@ -97,7 +97,8 @@ export async function* applyRetention(
 export async function expireSome(place: ReadPlace, run: RunRow, rules: RetentionRules): Promise<ExpiredBatch> {
   const batch: Ended[] = [];
   for await (const some of candidates(place, run.graphId, { ...rules, perLabel: [] })) {
-    batch.push(...some.filter(({ hasForks, hasTags }) => !hasForks && !hasTags));
+    const kept = await keptByThemselves(place, some);
+    batch.push(...some.filter(({ runId, hasForks, hasTags }) => !hasForks && !hasTags && !kept.has(runId)));
     if (batch.length >= batchRuns) break;
   }
   for (const [name, keep] of rules.perLabel) {
@@ -189,10 +190,12 @@ async function removeBatch(
   { isDry = false, beforeRemoval }: ExpireOptions = {},
 ): Promise<ExpiredBatch> {
   const own = batch.filter((run) => !isKeptForExperiment(run, place.now()));
-  const free = own.filter(({ hasForks, hasTags }) => !hasForks && !hasTags);
+  const loose = own.filter(({ hasForks, hasTags }) => !hasForks && !hasTags);
+  const kept = await keptByThemselves(place, loose);
+  const free = loose.filter(({ runId }) => !kept.has(runId));
   const skipped: RetainedRun[] = own
     .filter((run) => !free.includes(run))
-    .map(({ runId, hasForks }) => ({ runId, because: hasForks ? 'forked' : 'tagged' }));
+    .map(({ runId, hasForks }) => ({ runId, because: kept.has(runId) ? 'kept' : hasForks ? 'forked' : 'tagged' }));
   const ids = free.map(({ runId }) => runId);
   if (!isDry) await beforeRemoval?.(ids);
   const gone = new Set(isDry ? ids : await removeEnded(place, ids, rememberMs));
@@ -205,6 +208,28 @@ async function removeBatch(
     .filter(({ runId }) => gone.has(runId))
     .map(({ runId, graphId, endedAt }) => ({ runId, graphId, endedAt }));
   return { removed, skipped };
+}
+
+/** Those that were started to be kept for longer. */
+async function keptByThemselves(
+  { store, tenant, now }: ReadPlace,
+  runs: readonly Ended[],
+): Promise<ReadonlySet<string>> {
+  const rows = await Promise.all(runs.map(({ runId }) => store.readRun({ tenant, runId })));
+  const kept = runs.filter(({ endedAt }, index) => {
+    const forMs = keptForMs(rows[index]);
+    return forMs !== undefined && endedAt + forMs > now();
+  });
+  return new Set(kept.map(({ runId }) => runId));
+}
+
+/** A run whose row is damaged says nothing, and goes as the rules say. */
+function keptForMs(row: RunRow | undefined): number | undefined {
+  try {
+    return row && ageMs(metaOf(row).keepFor);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Undefined of a run that is gone: another process has removed it. */

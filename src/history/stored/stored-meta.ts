@@ -1,5 +1,6 @@
 /** The meta of a run's row: what is needed to find the run's graph again and to compare it (H3). */
 import { CairnError } from '../../errors.ts';
+import type { RetentionAge } from '../../graph/retention.ts';
 import type { Webhook } from '../../graph/webhooks.ts';
 import type { RunRow } from '../../ports/store.ts';
 
@@ -22,6 +23,8 @@ export interface StoredMeta {
   readonly source?: string;
   readonly exportName?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** For how long it is kept at least once it has ended, whatever the retention of its graph or store says. */
+  readonly keepFor?: RetentionAge;
   /** Names of labels by which whoever made the run finds it again, so that nobody changes them. */
   readonly fixedLabels?: readonly string[];
   /** Who changed its labels since it was started, oldest first: the last few times. */

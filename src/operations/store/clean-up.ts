@@ -47,7 +47,7 @@ export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
       pruned: listOf(
         objectOf({ runId: text, graphId: text, checkpoints: described(whole, 'how many checkpoints went') }),
       ),
-      skipped: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked', 'tagged') })),
+      skipped: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked', 'kept', 'tagged') })),
       blobs: whole,
     },
     { blobsLeft: whole, space: objectOf({ sizeBytes: whole, freeBytes: whole }), freedBytes: whole },
