@@ -66,6 +66,20 @@ export const historyMutants: readonly Mutant[] = [
     tests: ['src/history/access/read-all.test.ts'],
   },
   {
+    name: 'all runs are read to remove what one run named',
+    file: 'src/history/retention/collect-blobs.ts',
+    old: 'if (count > runsMax) return false;',
+    new: '',
+    tests: ['src/operations/store/collect-blobs.test.ts'],
+  },
+  {
+    name: 'what was not looked for among all runs is removed',
+    file: 'src/history/retention/collect-blobs.ts',
+    old: 'blobs: isSearched ? await',
+    new: 'blobs: true ? await',
+    tests: ['src/operations/store/collect-blobs.test.ts'],
+  },
+  {
     name: 'a log reads all of a history before it gives any of it',
     file: 'src/history/read/walk-back.ts',
     old: '  let width = pageSize;\n',
