@@ -380,4 +380,18 @@ export const agentMutants: readonly Mutant[] = [
     new: "return { kind: 'approved', args: edited };",
     tests: ['src/agents/tools/decisions.test.ts'],
   },
+  {
+    name: 'static messages are left out of a long conversation',
+    file: 'src/agents/history/conversation.ts',
+    old: 'const isPassing = ({ static: isStatic }: ModelMessage): boolean => isStatic !== true;',
+    new: 'const isPassing = ({ role }: ModelMessage): boolean => role !== undefined;',
+    tests: ['src/agents/history/conversation.test.ts'],
+  },
+  {
+    name: 'a flow as a tool gives its artifacts',
+    file: 'src/agents/tools/tool-box.ts',
+    old: 'nodeId: definition.result ?? own.result',
+    new: 'nodeId: definition.result',
+    tests: ['test/composition.test.ts'],
+  },
 ];

@@ -107,4 +107,18 @@ export const dialectsMutants: readonly Mutant[] = [
     new: 'return true;',
     tests: ['src/dialects/yaml/braces/translate-text.test.ts'],
   },
+  {
+    name: 'what a person changes before a block is not held to its fields and the grants',
+    file: 'src/dialects/yaml/block-nodes/block-approval.ts',
+    old: 'if (templates.secrets.length === 0) return templates.checkAll(approved);',
+    new: 'if (templates.secrets.length === 0) return approved;',
+    tests: ['src/dialects/yaml/block-nodes/block-approval.test.ts'],
+  },
+  {
+    name: 'what a person changes makes a block do more than its class says',
+    file: 'src/dialects/yaml/block-nodes/block-approval.ts',
+    old: 'if (classes.indexOf(changed) <= classes.indexOf(declared)) return;',
+    new: 'if (changed !== undefined) return;',
+    tests: ['src/dialects/yaml/block-nodes/block-approval.test.ts'],
+  },
 ];

@@ -135,4 +135,11 @@ export const dotMutants: readonly Mutant[] = [
     new: 'return endOf(error.data, false);',
     tests: ['src/dialects/dot/run/handlers/commands.test.ts'],
   },
+  {
+    name: 'a stage works although it was refused',
+    file: 'src/dialects/dot/run/stage/approval.ts',
+    old: 'if (approved) return undefined;',
+    new: 'if (approved || feedback !== null) return undefined;',
+    tests: ['src/dialects/dot/run/stage/approval.test.ts'],
+  },
 ];

@@ -59,13 +59,6 @@ export const planMutants: readonly Mutant[] = [
     tests: ['src/nodes/child-results.test.ts', 'test/composition.test.ts'],
   },
   {
-    name: 'a flow as a tool gives its artifacts',
-    file: 'src/agents/tools/tool-box.ts',
-    old: 'nodeId: definition.result ?? own.result',
-    new: 'nodeId: definition.result',
-    tests: ['test/composition.test.ts'],
-  },
-  {
     name: 'what makes a guided mission ask is counted over an extension alone',
     file: 'src/plans/planned-node.ts',
     old: 'return count > maxTasks || tasks.some',

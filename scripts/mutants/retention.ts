@@ -61,4 +61,11 @@ export const retentionMutants: readonly Mutant[] = [
     new: '',
     tests: suite,
   },
+  {
+    name: 'a run that is to be kept for longer goes with the others',
+    file: 'src/history/retention/apply-retention.ts',
+    old: 'return forMs !== undefined && endedAt + forMs > now();',
+    new: 'return forMs !== undefined && endedAt + forMs < now();',
+    tests: ['src/history/retention/apply-retention.test.ts'],
+  },
 ];

@@ -121,3 +121,23 @@ test('Y15 a renamed block is found with its question', async () => {
   const result = await answered({ ...ran, workflow }, 'approve');
   expect([result.status, outputsOf(result)]).toEqual(['completed', { paid: 40, after: 'completed' }]);
 });
+
+test('Y15 X1 what is changed makes no stronger effect of a block than it was written with', async () => {
+  const done: unknown[] = [];
+  const calling: NodeType = {
+    name: 'Call',
+    description: 'Calls.',
+    inputs: { method: { schema: { enum: ['GET', 'POST'] }, description: 'how' } },
+    outputs: {},
+    effect: ({ method }) => (method === 'GET' ? 'read' : 'external'),
+    run: ({ inputs }) => void done.push(inputs['method']),
+  };
+  const text = (method: string): string =>
+    `${head}blocks: [{ id: a, type: Call, inputs: { method: ${method} }, approval: { prompt: Go?, edit: [method] } }]\n`;
+  const changed = async (from: string, to: string): Promise<string> => {
+    const ran = await runText(text(from), {}, { nodeTypes: [calling] });
+    return (await answered(ran, { decision: 'edit', args: { method: to } })).status;
+  };
+  expect([await changed('GET', 'POST'), done]).toEqual(['failed', []]);
+  expect([await changed('POST', 'GET'), done]).toEqual(['completed', ['GET']]);
+});

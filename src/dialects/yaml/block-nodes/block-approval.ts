@@ -1,6 +1,7 @@
 /** Approval of a block: the question before it, which shows its inputs, and the inputs that were approved (G14). */
 import { hashValue } from '../../../graph/canonical.ts';
-import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
+import { NodeFailure, type EffectClass } from '../../../graph/contracts/node-contract.ts';
+import type { Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { approvalId, type Approved, type ApprovedNode } from '../../approval.ts';
 import type { Scope } from '../expression/template.ts';
@@ -76,11 +77,24 @@ function checkSettings(
   }
 }
 
+const classes: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
+const classOf = ({ effect }: NodeType, inputs: Inputs): EffectClass =>
+  typeof effect === 'function' ? effect(inputs) : effect;
+
+/** What a person changes does not make a block do more than its class says: a crash is judged by that. */
+function refuseStronger(id: string, type: NodeType, declared: EffectClass, inputs: Inputs): void {
+  const changed = classOf(type, inputs);
+  if (classes.indexOf(changed) <= classes.indexOf(declared)) return;
+  const reason = `as it was changed, ${id} is ${changed}, and it was written as ${declared}`;
+  throw new NodeFailure(reason, { code: 'INPUT_INVALID', applied: 'no' });
+}
+
 /** The inputs of a block that needs an approval: those that were approved, as edited, with their secrets. */
-export function approvedInputs(id: string, templates: InputTemplates): InputTemplates {
+export function approvedInputs({ id, effect }: BlockFile, type: NodeType, templates: InputTemplates): InputTemplates {
   const resolve = (scope: Scope): ReturnType<InputTemplates['resolve']> => {
     const { input, hash } = (scope.block(approvalId(id)).output ?? {}) as Partial<Approved>;
     const approved = input as Readonly<Record<string, unknown>>;
+    refuseStronger(id, type, effect ?? classOf(type, templates.literals), approved);
     if (templates.secrets.length === 0) return templates.checkAll(approved);
     const own = templates.resolve(scope);
     const isPlain = ([name]: readonly [string, unknown]): boolean => !templates.secretInputs.includes(name);

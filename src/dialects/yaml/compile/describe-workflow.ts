@@ -58,7 +58,7 @@ export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurro
   const { faults, reader, workflow } = around;
   const own = readInputTemplates(faults, reader, type, file.inputs, [...file.at, 'inputs'], workflow.withheld);
   const approval = readApproval(around, { file, type, inputs: own });
-  const inputs = approval === undefined ? own : approvedInputs(file.id, own);
+  const inputs = approval === undefined ? own : approvedInputs(file, type, own);
   const parts: BlockParts = {
     file,
     type,
