@@ -35,6 +35,7 @@ export async function openOperations(options: CairnOptions): Promise<Cairn> {
   return {
     ...(Object.fromEntries(Object.entries<AnyOperation>(operations).map(methodOf)) as unknown as Methods),
     schema: app.readSchema,
+    loadGraph: async (file) => (await app.loadGraph(file)).graph,
     engine: app.engine,
     history: app.engine.history,
     close: () => app.close(),

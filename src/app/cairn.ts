@@ -1,5 +1,6 @@
 /** What the command line can do, for programs: workflows and graphs of files, and the runs of a store, by the same operations. */
 import type { Engine } from '../engine/api.ts';
+import type { Graph } from '../graph/graph.ts';
 import type { History } from '../history/history.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import type { Operation, WatchedEvent } from '../operations/contract/operation.ts';
@@ -23,6 +24,12 @@ export type Methods = { readonly [Name in keyof Operations]: Method<Operations[N
 export interface Cairn extends Methods {
   /** The JSON Schema of workflow files, with the blocks there are here. */
   readonly schema: () => Promise<JsonSchema>;
+  /**
+   * The graph of a file: a workflow in YAML, a pipeline, or a module. It goes wherever a graph does, such as into `subgraphNode` (G16).
+   * @param file - a path, or the name of a workflow
+   * @throws WORKFLOW_NOT_FOUND, GRAPH_INVALID
+   */
+  readonly loadGraph: (file: string) => Promise<Graph>;
   /** Goes on with runs and takes answers: `interview` asks for it. */
   readonly engine: Pick<Engine, 'resume' | 'answer'>;
   /** The runs of the store: read piece by piece, exported and imported. */
