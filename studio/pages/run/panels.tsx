@@ -31,13 +31,13 @@ export function StatePanel({ moment }: { readonly moment: Moment }): JSX.Element
   return (
     <div class="stack">
       <section>
-        <h3>{`What checkpoint ${checkpoint.seq} changed`}</h3>
+        <h2>{`What checkpoint ${checkpoint.seq} changed`}</h2>
         <p class="quiet small foreign">{checkpoint.change.map(changeWords).join(', ')}</p>
         {values.length === 0 ? <p class="quiet small">No value.</p> : <Changes changes={values} />}
       </section>
       <section>
         <div class="row wrap">
-          <h3>The state</h3>
+          <h2>The state</h2>
           <span class="quiet small">a name tells where its value came from</span>
           <span class="push">
             <Copy text={command('state', `${runId}@${seq}`)} />
