@@ -133,7 +133,7 @@ function approvedFault(output: unknown): string | undefined {
 }
 
 /** The node that a question is about. */
-interface AskedNode {
+interface QuestionedNode {
   readonly node: NodeDefinition;
   /** The id under which runs have it on record. */
   readonly recorded: string;
@@ -141,7 +141,7 @@ interface AskedNode {
   readonly inputOf: ApprovedNode['input'];
 }
 
-async function ask(ctx: NodeContext, { node, recorded: id, approval, inputOf }: AskedNode): Promise<Approved> {
+async function ask(ctx: NodeContext, { node, recorded: id, approval, inputOf }: QuestionedNode): Promise<Approved> {
   const { state } = ctx;
   const input = inputOf({ state }, ctx);
   const hash = hashOf(input);

@@ -97,7 +97,7 @@ export async function* applyRetention(
 export async function expireSome(place: ReadPlace, run: RunRow, rules: RetentionRules): Promise<ExpiredBatch> {
   const batch: Ended[] = [];
   for await (const some of candidates(place, run.graphId, { ...rules, perLabel: [] })) {
-    const kept = await keptByThemselves(place, some);
+    const kept = await runsWithKeepFor(place, some);
     batch.push(...some.filter(({ runId, hasForks, hasTags }) => !hasForks && !hasTags && !kept.has(runId)));
     if (batch.length >= batchRuns) break;
   }
@@ -190,9 +190,9 @@ async function removeBatch(
   { isDry = false, beforeRemoval }: ExpireOptions = {},
 ): Promise<ExpiredBatch> {
   const own = batch.filter((run) => !isKeptForExperiment(run, place.now()));
-  const loose = own.filter(({ hasForks, hasTags }) => !hasForks && !hasTags);
-  const kept = await keptByThemselves(place, loose);
-  const free = loose.filter(({ runId }) => !kept.has(runId));
+  const unneeded = own.filter(({ hasForks, hasTags }) => !hasForks && !hasTags);
+  const kept = await runsWithKeepFor(place, unneeded);
+  const free = unneeded.filter(({ runId }) => !kept.has(runId));
   const skipped: RetainedRun[] = own
     .filter((run) => !free.includes(run))
     .map(({ runId, hasForks }) => ({ runId, because: kept.has(runId) ? 'kept' : hasForks ? 'forked' : 'tagged' }));
@@ -211,20 +211,20 @@ async function removeBatch(
 }
 
 /** Those that were started to be kept for longer. */
-async function keptByThemselves(
+async function runsWithKeepFor(
   { store, tenant, now }: ReadPlace,
   runs: readonly Ended[],
 ): Promise<ReadonlySet<string>> {
   const rows = await Promise.all(runs.map(({ runId }) => store.readRun({ tenant, runId })));
   const kept = runs.filter(({ endedAt }, index) => {
-    const forMs = keptForMs(rows[index]);
+    const forMs = keepForMs(rows[index]);
     return forMs !== undefined && endedAt + forMs > now();
   });
   return new Set(kept.map(({ runId }) => runId));
 }
 
 /** A run whose row is damaged says nothing, and goes as the rules say. */
-function keptForMs(row: RunRow | undefined): number | undefined {
+function keepForMs(row: RunRow | undefined): number | undefined {
   try {
     return row && ageMs(metaOf(row).keepFor);
   } catch {

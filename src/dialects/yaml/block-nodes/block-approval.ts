@@ -36,7 +36,7 @@ export function readApproval(
   const condition = approval.condition === undefined ? undefined : reader.condition(approval.condition, [...at, 'condition']); // prettier-ignore
   return {
     approval: {
-      ...approval.asked,
+      ...approval.question,
       prompt: ({ state }) => String(prompt.evaluate(scopeOfState(workflow, state))),
       ...(condition !== undefined && { when: ({ state }) => condition.evaluate(scopeOfState(workflow, state)) }),
       ...(approval.edit.length > 0 && { edit: approval.edit }),
@@ -59,14 +59,14 @@ function checkSettings(
       message,
       fix,
     });
-  const { edit = [], asked } = approval ?? {};
+  const { edit = [], question } = approval ?? {};
   if (forEach !== undefined)
     refuse(undefined, 'one approval is not of each item', 'put the block into a workflow, with its approval, and run that `for_each`'); // prettier-ignore
-  if (asked?.onDeadline !== undefined && asked.deadlineMs === undefined)
+  if (question?.onDeadline !== undefined && question.deadlineMs === undefined)
     refuse('on_deadline', '`on_deadline` has no effect without `deadline`', 'give both');
-  if (asked?.fourEyes !== undefined && asked.onDeadline !== undefined && asked.onDeadline !== 'fail')
+  if (question?.fourEyes !== undefined && question.onDeadline !== undefined && question.onDeadline !== 'fail')
     refuse('on_deadline', '`on_deadline` would stand for the eyes of a person', 'write `fail`, or take it out');
-  if ((asked?.escalateAfterMs === undefined) !== (asked?.escalateTo === undefined))
+  if ((question?.escalateAfterMs === undefined) !== (question?.escalateTo === undefined))
     refuse(undefined, '`escalate_after` and `escalate_to` have no effect alone', 'give both');
   for (const name of edit) {
     const field = type.inputs[name];

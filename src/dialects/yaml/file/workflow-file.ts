@@ -120,7 +120,7 @@ export interface ApprovalFile {
   readonly condition: string | undefined;
   readonly edit: readonly string[];
   /** What else is said of it, in the words of `NodeApproval`. */
-  readonly asked: Omit<NodeApproval, 'prompt' | 'when' | 'edit'>;
+  readonly question: Omit<NodeApproval, 'prompt' | 'when' | 'edit'>;
 }
 
 export interface BlockFile {
@@ -258,7 +258,7 @@ function readApproval(approval: unknown): ApprovalFile | undefined {
     prompt,
     condition: typeof condition === 'boolean' ? String(condition) : textOf(condition),
     edit: texts('edit'),
-    asked: {
+    question: {
       ...(deadlineMs !== undefined && { deadlineMs }),
       ...(onDeadline !== undefined && { onDeadline: onDeadline as NonNullable<NodeApproval['onDeadline']> }),
       ...(onRejected !== undefined && { onRejected: onRejected as NonNullable<NodeApproval['onRejected']> }),
