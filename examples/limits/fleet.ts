@@ -128,7 +128,10 @@ async function seeThrough(
     const served = new Set(ended.map((runId) => userOf(options, Number(runId.slice('report-'.length)))));
     if (served.size < users) endedBeforeLastUser = ended.length;
     if (ended.length !== last) [last, since] = [ended.length, performance.now()];
-    else if (performance.now() - since > patienceMs) throw new Error(`stuck with ${ended.length} of ${runs}`);
+    else if (performance.now() - since > patienceMs) {
+      await describe(store, tell);
+      throw new Error(`stuck with ${ended.length} of ${runs}`);
+    }
     if (ended.length >= runs) break;
     const isTime = ended.length >= (0.8 * runs * (all - acts.length + 1)) / (all + 1);
     const act = isTime ? acts.shift() : undefined;
@@ -140,6 +143,16 @@ async function seeThrough(
   }
   await under;
   return { completed: runs, kills, freezes, endedBeforeLastUser };
+}
+
+/** What is under way, and who has or wants which places: to find out why nothing goes on. */
+async function describe(store: OpenedStore, tell: (line: string) => void): Promise<void> {
+  const { rows } = await store.listRuns({ tenant: 'default', status: ['running'], graphId: 'report', limit: 100 });
+  for (const { runId, claim, claims, deaths, hasMessages } of rows)
+    tell(JSON.stringify({ runId, claim, claims, deaths, hasMessages }));
+  for (const { name, body } of (await store.limits?.list('default', { limit: 100 })) ?? []) tell(`${name} ${body}`);
+  for (const { workerId, remainingMs, body } of await store.listWorkers('default'))
+    if (remainingMs > 0) tell(`${workerId} ${Buffer.from(body).toString()}`);
 }
 
 /** The first user has half of all reports. */
