@@ -5,13 +5,13 @@ import { useLoaded } from '../data/query.ts';
 import type { Difference, Standing, Story, Visit } from '../data/types.ts';
 import { Awaited, Empty, now, RunName, Trouble, When } from '../parts/common.tsx';
 import { Mark } from '../parts/icons.tsx';
+import { Table } from '../parts/table.tsx';
 import { Inline } from '../parts/value.tsx';
 import { goTo, linkToRun, linkWith, readNumber, readParam } from '../url.ts';
 import { bytes, cost, countOf, duration, nodeName, runWords } from '../words.ts';
 import { GraphOf } from './run/graph-of.tsx';
 import { toneOf } from './run/story-lines.ts';
 import '../style/run.css';
-import '../style/tables.css';
 
 const sides = ['a', 'b'] as const;
 type Side = (typeof sides)[number];
@@ -127,32 +127,16 @@ function Values({ difference: { values } }: { readonly difference: Difference })
       <div class="body stack">
         <h2>{values.length === 0 ? 'State and outputs are the same' : `${countOf(values.length, 'value')} differ`}</h2>
         {values.length > 0 && (
-          <div class="table-box" tabIndex={0} role="group" aria-label="What differs">
-            <table class="table compared">
-              <thead>
-                <tr>
-                  <th scope="col">Value</th>
-                  <th scope="col">First</th>
-                  <th scope="col">Second</th>
-                </tr>
-              </thead>
-              <tbody>
-                {values.slice(0, valuesMax).map(({ path, before, beforeBytes, after, afterBytes }) => (
-                  <tr>
-                    <th scope="row">
-                      <code class="foreign">{path.join('.')}</code>
-                    </th>
-                    <td>
-                      <Cell value={before} sizeBytes={beforeBytes} />
-                    </td>
-                    <td>
-                      <Cell value={after} sizeBytes={afterBytes} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            title="What differs"
+            isComparing
+            rows={values.slice(0, valuesMax)}
+            columns={[
+              { title: 'Value', isHead: true, cell: ({ path }) => <code class="foreign">{path.join('.')}</code> },
+              { title: 'First', cell: ({ before, beforeBytes }) => <Cell value={before} sizeBytes={beforeBytes} /> },
+              { title: 'Second', cell: ({ after, afterBytes }) => <Cell value={after} sizeBytes={afterBytes} /> },
+            ]}
+          />
         )}
       </div>
     </section>
@@ -191,28 +175,16 @@ function Routes({ ids, ats }: RoutesProps): JSX.Element {
       <div class="body stack">
         <h2>Route</h2>
         {names.length === 0 && <Empty title="Neither has visited a node" children={null} />}
-        <div class="table-box" tabIndex={0} role="group" aria-label="Nodes of each">
-          <table class="table compared">
-            <thead>
-              <tr>
-                <th scope="col">Node</th>
-                <th scope="col">First</th>
-                <th scope="col">Second</th>
-              </tr>
-            </thead>
-            <tbody>
-              {names.map((name) => (
-                <tr>
-                  <th scope="row" class="foreign">
-                    {name}
-                  </th>
-                  <td>{visitCell(first.get(name))}</td>
-                  <td>{visitCell(second.get(name))}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          title="Nodes of each"
+          isComparing
+          rows={names}
+          columns={[
+            { title: 'Node', isHead: true, cell: (name) => <span class="foreign">{name}</span> },
+            { title: 'First', cell: (name) => visitCell(first.get(name)) },
+            { title: 'Second', cell: (name) => visitCell(second.get(name)) },
+          ]}
+        />
       </div>
     </section>
   );

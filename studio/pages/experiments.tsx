@@ -5,10 +5,10 @@ import { useLoaded } from '../data/query.ts';
 import type { ExperimentsAnswer, ShownExperiment, ShownPair } from '../data/types.ts';
 import { Awaited, Copy, Empty, RunName, Trouble, When } from '../parts/common.tsx';
 import { Mark } from '../parts/icons.tsx';
+import { Table } from '../parts/table.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { goTo, linkTo, linkToRun, linkWith, readParam } from '../url.ts';
 import { command, cost, costShort, count, countOf, toneOfStatus, type Tone } from '../words.ts';
-import '../style/tables.css';
 
 const everyMs = 5_000;
 /** Pairs that are shown at most. */
@@ -101,38 +101,27 @@ function Facts({ experiment, isLinked = false }: OneProps & { readonly isLinked?
 function Arms({ experiment: { arms } }: OneProps): JSX.Element | null {
   if (arms.length === 0) return null;
   return (
-    <div class="table-box" tabIndex={0} role="group" aria-label="Arms">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Arm</th>
-            <th scope="col">Pairs</th>
-            <th scope="col">Findings</th>
-            <th scope="col">Spent</th>
-          </tr>
-        </thead>
-        <tbody>
-          {arms.map(({ arm, verdicts, findings, spent }) => (
-            <tr>
-              <th scope="row" class="foreign">
-                {arm}
-              </th>
-              <td>
-                <span class="row wrap">
-                  {Object.entries(verdicts)
-                    .filter(([, times]) => times > 0)
-                    .map(([verdict, times]) => (
-                      <span class="badge" data-tone={tones[verdict]}>{`${verdict} ${count(times)}`}</span>
-                    ))}
-                </span>
-              </td>
-              <td class="foreign">{findings.join(', ')}</td>
-              <td>{cost(spent) ?? ''}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      title="Arms"
+      rows={arms}
+      columns={[
+        { title: 'Arm', isHead: true, cell: ({ arm }) => <span class="foreign">{arm}</span> },
+        {
+          title: 'Pairs',
+          cell: ({ verdicts }) => (
+            <span class="row wrap">
+              {Object.entries(verdicts)
+                .filter(([, times]) => times > 0)
+                .map(([verdict, times]) => (
+                  <span class="badge" data-tone={tones[verdict]}>{`${verdict} ${count(times)}`}</span>
+                ))}
+            </span>
+          ),
+        },
+        { title: 'Findings', cell: ({ findings }) => <span class="foreign">{findings.join(', ')}</span> },
+        { title: 'Spent', cell: ({ spent }) => cost(spent) ?? '' },
+      ]}
+    />
   );
 }
 

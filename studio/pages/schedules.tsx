@@ -6,6 +6,7 @@ import { useLoaded } from '../data/query.ts';
 import type { ShownSchedule } from '../data/types.ts';
 import { announced, Awaited, Copy, Empty, now, RunName, Trouble, When } from '../parts/common.tsx';
 import { Mark } from '../parts/icons.tsx';
+import { Fact } from '../parts/table.tsx';
 import { linkToRun } from '../url.ts';
 import { command, countOf, duration, timeOf, type Tone } from '../words.ts';
 import '../style/run.css';
@@ -142,14 +143,5 @@ function ScheduleCard({ schedule, onDone }: CardProps): JSX.Element {
         <Copy text={command('schedule', pausedAt === undefined ? 'pause' : 'resume', name)} />
       </div>
     </article>
-  );
-}
-
-function Fact({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class="foreign">{value}</dd>
-    </div>
   );
 }

@@ -1,15 +1,15 @@
 /** Who advances runs, what waits for them, and what is limited. */
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { may, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
 import type { ShownLimit, WorkersAnswer } from '../data/types.ts';
 import { Awaited, Copy, Empty, RunName, Trouble, When } from '../parts/common.tsx';
 import { Mark } from '../parts/icons.tsx';
+import { Table, type TableProps } from '../parts/table.tsx';
 import { linkTo, linkToRun } from '../url.ts';
 import { command, count, countOf, duration } from '../words.ts';
 import '../style/run.css';
-import '../style/tables.css';
 
 const everyMs = 3_000;
 /** Runs of a worker, and keys of a limit, that are named. */
@@ -64,44 +64,12 @@ function Backlog({ answer: { backlog } }: PartProps): JSX.Element {
   );
 }
 
-interface Column<Row> {
-  readonly title: string;
-  readonly cell: (row: Row) => ComponentChildren;
-}
-
-/** A table that scrolls by itself where it is wider than the page. */
-function Table<Row>({
-  title,
-  rows,
-  columns,
-}: {
-  readonly title: string;
-  readonly rows: readonly Row[];
-  readonly columns: readonly Column<Row>[];
-}): JSX.Element {
+/** A card with a table. */
+function TableCard<Row>(table: TableProps<Row>): JSX.Element {
   return (
-    <section class="card" aria-label={title}>
-      <h2 class="table-title">{title}</h2>
-      <div class="table-box" tabIndex={0} role="group" aria-label={title}>
-        <table class="table">
-          <thead>
-            <tr>
-              {columns.map((column) => (
-                <th scope="col">{column.title}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr>
-                {columns.map((column) => (
-                  <td>{column.cell(row)}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+    <section class="card" aria-label={table.title}>
+      <h2 class="table-title">{table.title}</h2>
+      <Table {...table} />
     </section>
   );
 }
@@ -115,7 +83,7 @@ function Workers({ answer: { workers } }: PartProps): JSX.Element {
       </Empty>
     );
   return (
-    <Table
+    <TableCard
       title="Alive, or gone within a day"
       rows={workers}
       columns={[
@@ -174,7 +142,7 @@ function Workers({ answer: { workers } }: PartProps): JSX.Element {
 function Versions({ answer: { versions } }: PartProps): JSX.Element | null {
   if (versions.length === 0) return null;
   return (
-    <Table
+    <TableCard
       title="Open runs by the version of their code"
       rows={versions}
       columns={[
@@ -211,7 +179,7 @@ function Limits(): JSX.Element | null {
   return (
     <>
       {problem !== undefined && <Trouble problem={problem} />}
-      <Table
+      <TableCard
         title="Limits"
         rows={limits}
         columns={[

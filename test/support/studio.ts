@@ -71,7 +71,15 @@ export class StudioServer {
   }
 
   async serve(port: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
-    const options = ['--json', '--token-file', join(this.folder, 'tokens.json'), '--config', this.config];
+    const options = [
+      '--json',
+      '--log-level',
+      'warn',
+      '--token-file',
+      join(this.folder, 'tokens.json'),
+      '--config',
+      this.config,
+    ];
     // A store that is typed might be somebody else's, so its runs start no modules, unless this command makes it.
     const isNew = !existsSync(join(this.folder, 'runs.sqlite'));
     const [typed, named] = isNew ? [['--store', this.store], {}] : [[], { CAIRN_STORE: this.store }];

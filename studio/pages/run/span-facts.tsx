@@ -6,6 +6,7 @@ import type { Span } from '../../data/spans.ts';
 import { Awaited, When } from '../../parts/common.tsx';
 import { Icon, Mark } from '../../parts/icons.tsx';
 import { LongText, Tree } from '../../parts/value.tsx';
+import { Fact } from '../../parts/table.tsx';
 import { linkWith } from '../../url.ts';
 import { cost, duration, inline, nodeName } from '../../words.ts';
 import { Transcript, type AgentLoop, type AgentState } from './agents.tsx';
@@ -66,15 +67,6 @@ export function SpanFacts({ span, moment }: FactsProps): JSX.Element {
         {kind === 'step' && <Result span={span} moment={moment} />}
       </div>
     </article>
-  );
-}
-
-function Fact({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class="foreign">{value}</dd>
-    </div>
   );
 }
 
