@@ -6,7 +6,9 @@ import { checkWorkflow } from '../src/dialects/yaml/index.ts';
 import { createNodeTypes } from '../src/nodes/blocks/index.ts';
 
 const root = join(import.meta.dirname, '..');
-const guides = readdirSync(join(root, 'docs/guide')).map((name) => `docs/guide/${name}`);
+const guides = readdirSync(join(root, 'docs/guide'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/guide/${name}`);
 const shown = guides.flatMap((page) => {
   const text = readFileSync(join(root, page), 'utf8');
   return [...text.matchAll(/^```yaml\n(name:.*?)^```$/gmsu)].map((match) => ({
