@@ -7,6 +7,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import * as operations from '../src/operations/table.ts';
 import { mutantsByRoom } from './mutants/all-mutants.ts';
+import { before } from './structure/before.ts';
 import { publicNames } from './structure/public-names.ts';
 import { foreignImports, unrelatedGroups } from './structure/topics.ts';
 
@@ -94,4 +95,5 @@ const rows: [string, string][] = [
   ['public names, doors', `${sum([...doors.values()].map(({ length }) => length))}, ${doors.size}`],
 ];
 for (const [door, names] of doors) rows.push([`  ${door}`, String(names.length)]);
-for (const [what, figure] of rows) console.log(`${what.padEnd(50)}${figure}`);
+console.log(`${''.padEnd(50)}${'now'.padEnd(16)}before`);
+for (const [what, figure] of rows) console.log(`${what.padEnd(50)}${figure.padEnd(16)}${before[what] ?? ''}`.trimEnd());
