@@ -125,4 +125,11 @@ export const limitsMutants: readonly Mutant[] = [
     new: 'if (place === undefined || enter !== undefined) return call(enter);',
     tests: [`${places}/provider-places.test.ts`],
   },
+  {
+    name: 'places of steps whose worker was killed are kept for it',
+    file: 'src/engine/places/step-places.ts',
+    old: 'if (waiting.length > 0 && dueAt === 0 && view.isFresh)',
+    new: 'if (waiting.length < 0 && dueAt === 0 && view.isFresh)',
+    tests: ['src/engine/places/limited-fleet.test.ts'],
+  },
 ];

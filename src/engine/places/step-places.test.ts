@@ -10,7 +10,7 @@ import type { Claim } from '../../ports/store.ts';
 import { admission, tenant } from '../../testing/store-suite/examples.ts';
 import { createEngine } from '../engine.ts';
 import { LimitRecords } from './limit-records.ts';
-import { StepPlaces } from './step-places.ts';
+import { StepPlaces, type Permit } from './step-places.ts';
 import { createEngineWorker } from '../worker.ts';
 
 let count = 0;
@@ -123,6 +123,35 @@ test('FL5 a run that only waits for a place keeps no slot of its worker, and lea
   await settle(2_000);
   expect([begun, (await engine.inspect('waits')).status]).toEqual([['holds', 'waits'], 'completed']);
   await worker.stop();
+});
+
+test('FL5 calls that come in one instant while all places are taken begin when places are free, whatever their runs are called', async () => {
+  const store = createMemoryStore();
+  const limit = limitOf({ concurrency: 2 });
+  const clock = createVirtualClock();
+  const records = new LimitRecords({ store: store.limits as LimitStore, tenant, clock, workerId: 'w' });
+  await records.define(limit);
+  const places = new StepPlaces(records);
+  const keys = [{ name: limit.name, key: limit.name }];
+  const begun: string[] = [];
+  const permits: Permit[] = [];
+  const enter = async (runId: string): Promise<void> => {
+    const { claim } = await store.admitRun(admission(runId, { claim: { workerId: 'w', leaseMs: 1e9 } }));
+    void places.enter(claim as Claim, keys, 0, new AbortController().signal).then((permit) => {
+      begun.push(runId);
+      permits.push(permit);
+    });
+  };
+  for (const runId of ['first', 'second']) await enter(runId);
+  await clock.advance(10);
+  // The last by name comes first: all others came in the same millisecond.
+  for (const runId of ['z', 'y', 'a', 'b', 'c']) await enter(runId);
+  await clock.advance(1_000);
+  while (permits.length > 0) {
+    permits.shift()?.leave();
+    await clock.advance(1_000);
+  }
+  expect(begun).toEqual(['first', 'second', 'z', 'y', 'a', 'b', 'c']);
 });
 
 test('FL13 calls of experiments have a quarter of the places, after all others, and their forks are under no limits of runs', async () => {

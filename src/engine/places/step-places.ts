@@ -30,6 +30,9 @@ const staleMs = 1_000;
 /** Before a store that could not be reached is asked again. */
 const retryMs = 500;
 
+/** What lies between two requests of the same millisecond. */
+const instantMs = 1 / 1_024;
+
 const ignore = (): void => undefined;
 
 /** Places that were granted to one call. */
@@ -63,6 +66,8 @@ interface Lane {
   readonly requests: Set<PlaceRequest>;
   /** How many requests there have ever been. */
   arrived: number;
+  /** When the last one came. */
+  lastSince: number;
   returns: Return[];
   /** Until when the provider wants nothing to begin, in epoch ms. */
   heldUntil: number;
@@ -109,10 +114,13 @@ export class StepPlaces {
       reject(signal.reason as Error);
       this.#start(lane);
     };
+    // In a lane each comes after the one before, also within a millisecond or when the clock is set back. Else its first could wait for those
+    // behind it, which are not looked at before it has begun: nobody would begin any more.
+    lane.lastSince = Math.max(this.#records.clock.now(), lane.lastSince + instantMs);
     const request: PlaceRequest = {
       claim,
       tokens,
-      since: this.#records.clock.now(),
+      since: lane.lastSince,
       grant: (permit) => {
         signal.removeEventListener('abort', stop);
         resolve(permit);
@@ -151,6 +159,7 @@ export class StepPlaces {
       keys: sorted,
       requests: new Set(),
       arrived: 0,
+      lastSince: 0,
       returns: [],
       heldUntil: 0,
       isRunning: false,
