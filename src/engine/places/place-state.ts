@@ -217,7 +217,7 @@ export function aheadOf({ tickets }: PlaceState, own: Omit<Ticket, 'count'>): nu
   const isBefore = (one: Ticket): boolean => {
     if (isSameTicket(one, own)) return false;
     if (isOfExperiment(one.runId) !== isOfExperiment(own.runId)) return isOfExperiment(own.runId);
-    return one.since < own.since || (one.since === own.since && orderOf(one) < orderOf(own));
+    return compareTickets(one, own) < 0;
   };
   return tickets.filter(isBefore).reduce((sum, { count }) => sum + count, 0);
 }
@@ -226,6 +226,13 @@ export function aheadOf({ tickets }: PlaceState, own: Omit<Ticket, 'count'>): nu
 export function roomForExperiments({ concurrency = Infinity }: AppliedLimit, { holders }: PlaceState): number {
   const own = holders.filter(({ runId, of }) => of === 'steps' && isOfExperiment(runId));
   return Math.max(1, Math.floor(concurrency / 4)) - own.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** The order of tickets: by time, and within a millisecond by who they are of. */
+export function compareTickets(a: Omit<Ticket, 'count'>, b: Omit<Ticket, 'count'>): number {
+  if (a.since !== b.since) return a.since - b.since;
+  const [first, second] = [orderOf(a), orderOf(b)];
+  return first < second ? -1 : first > second ? 1 : 0;
 }
 
 const orderOf = ({ runId, token, by }: Omit<Ticket, 'count' | 'since'>): string => `${runId} ${token} ${by}`;

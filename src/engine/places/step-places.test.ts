@@ -151,7 +151,7 @@ test('FL5 calls that come in one instant while all places are taken begin when p
     permits.shift()?.leave();
     await clock.advance(1_000);
   }
-  expect(begun).toEqual(['first', 'second', 'z', 'y', 'a', 'b', 'c']);
+  expect(begun).toEqual(['first', 'second', 'a', 'b', 'c', 'y', 'z']);
 });
 
 test('FL13 calls of experiments have a quarter of the places, after all others, and their forks are under no limits of runs', async () => {

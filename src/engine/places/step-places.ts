@@ -6,6 +6,7 @@ import type { Claim } from '../../ports/store.ts';
 import { withoutGone, type LimitRecords, type PlaceDecision, type PlaceView } from './limit-records.ts';
 import {
   aheadOf,
+  compareTickets,
   roomForExperiments,
   dueOf,
   roomOf,
@@ -15,6 +16,7 @@ import {
   withUsage,
   type AppliedLimit,
   type PlaceState,
+  type Ticket,
 } from './place-state.ts';
 
 /** How long a look at a full limit is away from the next one, in ms: the shortest, and the longest. */
@@ -29,9 +31,6 @@ const handOnMs = 1_000;
 const staleMs = 1_000;
 /** Before a store that could not be reached is asked again. */
 const retryMs = 500;
-
-/** What lies between two requests of the same millisecond. */
-const instantMs = 1 / 1_024;
 
 const ignore = (): void => undefined;
 
@@ -66,8 +65,6 @@ interface Lane {
   readonly requests: Set<PlaceRequest>;
   /** How many requests there have ever been. */
   arrived: number;
-  /** When the last one came. */
-  lastSince: number;
   returns: Return[];
   /** Until when the provider wants nothing to begin, in epoch ms. */
   heldUntil: number;
@@ -114,13 +111,10 @@ export class StepPlaces {
       reject(signal.reason as Error);
       this.#start(lane);
     };
-    // In a lane each comes after the one before, also within a millisecond or when the clock is set back. Else its first could wait for those
-    // behind it, which are not looked at before it has begun: nobody would begin any more.
-    lane.lastSince = Math.max(this.#records.clock.now(), lane.lastSince + instantMs);
     const request: PlaceRequest = {
       claim,
       tokens,
-      since: lane.lastSince,
+      since: this.#records.clock.now(),
       grant: (permit) => {
         signal.removeEventListener('abort', stop);
         resolve(permit);
@@ -159,7 +153,6 @@ export class StepPlaces {
       keys: sorted,
       requests: new Set(),
       arrived: 0,
-      lastSince: 0,
       returns: [],
       heldUntil: 0,
       isRunning: false,
@@ -285,7 +278,12 @@ export class StepPlaces {
     }
     const granted: PlaceRequest[] = [];
     let dueAt = 0;
-    for (const request of lane.requests) {
+    // In the order of the tickets, which is another one for requests of the same millisecond. Else the first could wait for those behind it,
+    // which are not looked at before it has begun: nobody would begin any more.
+    const requests = [...lane.requests].sort((a, b) =>
+      a.claim === b.claim ? a.since - b.since : compareTickets(ticketOf(lane, a), ticketOf(lane, b)),
+    );
+    for (const request of requests) {
       const due = Math.max(...keys.map((key) => dueOf(view.limitOf(key), states.get(key.key) as PlaceState, view.now)));
       dueAt = Math.max(dueAt, due);
       if (due > 0 || !keys.every((key) => this.#hasRoom(view, key, states.get(key.key) as PlaceState, lane, request)))
@@ -297,7 +295,7 @@ export class StepPlaces {
       }
     }
     const begun = new Set(granted);
-    const waiting = [...lane.requests].filter((request) => !begun.has(request));
+    const waiting = requests.filter((request) => !begun.has(request));
     if (waiting.length > 0 && dueAt === 0 && view.isFresh)
       for (const key of keys) states.set(key.key, await this.#withoutGone(key, states.get(key.key) as PlaceState));
     const ticketed = ticketsOf(lane, waiting, states);
@@ -307,9 +305,9 @@ export class StepPlaces {
     return { states, reply: { granted, ticketed, arrived: lane.arrived, waitMs: dueAt === 0 ? 0 : dueAt - view.now } };
   }
 
-  #hasRoom(view: PlaceView, key: LimitKey, state: PlaceState, lane: Lane, { claim, since }: PlaceRequest): boolean {
-    const { runId, token } = claim;
-    const ahead = aheadOf(state, { runId, token, by: lane.name, since });
+  #hasRoom(view: PlaceView, key: LimitKey, state: PlaceState, lane: Lane, request: PlaceRequest): boolean {
+    const { runId } = request.claim;
+    const ahead = aheadOf(state, ticketOf(lane, request));
     const limit = view.limitOf(key);
     if (isOfExperiment(runId) && roomForExperiments(limit, state) <= 0) return false;
     return roomOf(limit, state, view.now) - ahead > 0;
@@ -323,6 +321,13 @@ export class StepPlaces {
     return withoutGone(this.#records, state);
   }
 }
+
+const ticketOf = ({ name }: Lane, { claim: { runId, token }, since }: PlaceRequest): Omit<Ticket, 'count'> => ({
+  runId,
+  token,
+  by: name,
+  since,
+});
 
 const isSame = (a: Pick<Claim, 'runId' | 'token'>, b: Pick<Claim, 'runId' | 'token'>): boolean =>
   a.runId === b.runId && a.token === b.token;
