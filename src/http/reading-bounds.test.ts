@@ -81,10 +81,10 @@ test('P8 a search that costs much at each checkpoint lets everybody else in betw
     status: response.status,
     ...((await response.json()) as { code?: string; evaluated?: number }),
   }));
-  // On a slow machine it comes to its bound first, after a few checkpoints; there was a turn at nearly each that it asked at.
+  // A slow machine comes to its bound after a few checkpoints, and a fast one asks at several in a slice: without slices there is a turn or two.
   expect([200, 413]).toContain(status);
   expect(rest.code ?? 'READ_TOO_COSTLY').toBe('READ_TOO_COSTLY');
-  expect(turns).toBeGreaterThan(status === 200 ? 20 : 4);
+  expect(turns).toBeGreaterThan(4);
 });
 
 test('P8 a search ends when its caller is gone', async () => {
