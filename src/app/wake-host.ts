@@ -1,7 +1,6 @@
 /** Wakes hosts in other processes, for whoever starts or answers runs there: the command line, the MCP server, a program (HO5). */
 import type { RunWaker } from '../engine/api.ts';
-import { CairnError } from '../errors.ts';
-import { refuseUnknownKeys } from '../graph/known-keys.ts';
+import { invalidOption, refuseUnknownKeys } from '../graph/known-keys.ts';
 
 /** A wake is a hint, so nobody waits longer for it. */
 const wakeMs = 3_000;
@@ -65,8 +64,4 @@ async function post(url: string, body: object, token: string | undefined): Promi
   const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), redirect: 'error', signal });
   await response.body?.cancel();
   if (!response.ok) throw new Error(`the host answered ${response.status}`);
-}
-
-export function invalidOption(path: string, reason: string): CairnError {
-  return new CairnError('CONFIG_INVALID', { path, reason });
 }

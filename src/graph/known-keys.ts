@@ -14,3 +14,8 @@ export function refuseUnknownKeys(builder: string, config: unknown, known: reado
     ...(guess !== undefined && { hint: `Did you mean ${guess}?` }),
   });
 }
+
+/** The error for an option whose value does not fit. */
+export function invalidOption(path: string, reason: string): CairnError {
+  return new CairnError('CONFIG_INVALID', { path, reason });
+}

@@ -1,9 +1,8 @@
 /** A host for all that speaks HTTP: a function from a Request to a Response (docs/spec/hosts.md). */
-import { invalidOption } from '../app/wake-host.ts';
 import { isBearerOf, tokenDigest } from '../app/http/bearer.ts';
 import type { AdvanceResult, Engine } from '../engine/api.ts';
 import { CairnError, errorTable } from '../errors.ts';
-import { refuseUnknownKeys } from '../graph/known-keys.ts';
+import { invalidOption, refuseUnknownKeys } from '../graph/known-keys.ts';
 import { nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Hosted } from './slices.ts';
 
 const bodyBytesMost = 16_384;

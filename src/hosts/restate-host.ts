@@ -1,11 +1,11 @@
 /** A host over Restate: one virtual object a run, whose one handler advances it for a slice of time (docs/spec/hosts.md). */
-import { invalidOption, wakeByRestate } from '../app/wake-host.ts';
+import { wakeByRestate } from '../app/wake-host.ts';
 import type * as Restate from '@restatedev/restate-sdk';
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { AdvanceResult, RunWaker } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
-import { refuseUnknownKeys } from '../graph/known-keys.ts';
+import { invalidOption, refuseUnknownKeys } from '../graph/known-keys.ts';
 import { importPeer } from '../optional-peers.ts';
 import { nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Hosted } from './slices.ts';
 

@@ -1,5 +1,5 @@
 /** What all hosts share: the graphs that they serve, how long a slice of a run is, and the sweep that repairs lost wake-ups (HO2, HO6). */
-import { invalidOption } from '../app/wake-host.ts';
+import { invalidOption } from '../graph/known-keys.ts';
 import type { AdvanceResult, Engine } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';

@@ -1,6 +1,7 @@
 /** Missions: a goal, agents, and a plan that a planner makes of them or the caller passes. Guide: docs/guide/missions.md. */
 import { askOnce, llmNode, type LlmNodeConfig } from '../agents/answers/llm-node.ts';
-import { finalForm, isRecord } from '../agents/check-options.ts';
+import { isRecord } from '../agents/check-options.ts';
+import { finalForm } from '../agents/answers/final-answer.ts';
 import type { ModelSettings, ModelStepOptions } from '../agents/model/model-step.ts';
 import { scopeContext } from '../agents/tools/tool-calls.ts';
 import { AgentGraph } from '../dialects/code/agent-graph.ts';

@@ -2,32 +2,23 @@
 
 /** What a deploy changes of the graph around the clerk: a node renamed, removed or added, and the words of a question. */
 const ofGraph = ['renamed', 'unpriced', 'told', 'question'] as const;
+/** What it may change of a clerk that is written in TypeScript. */
+const ofCode = [
+  'description',
+  'instructions',
+  'added',
+  'removed',
+  'stricter',
+  'default',
+  'transform',
+  'composed',
+  'mode',
+  'dated',
+] as const;
 /** What it may change of the clerk, by the form in which that is written. */
 const ofAgent = {
-  native: [
-    'description',
-    'instructions',
-    'added',
-    'removed',
-    'stricter',
-    'default',
-    'transform',
-    'composed',
-    'mode',
-    'dated',
-  ],
-  sdk: [
-    'description',
-    'instructions',
-    'added',
-    'removed',
-    'stricter',
-    'default',
-    'transform',
-    'composed',
-    'mode',
-    'dated',
-  ],
+  native: ofCode,
+  sdk: ofCode,
   yaml: ['description', 'instructions', 'added', 'removed', 'stricter', 'default', 'mode'],
   dot: ['instructions', 'added', 'removed'],
 } as const;

@@ -4,17 +4,17 @@
  */
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { agent, tool } from '../../src/agents/index.ts';
+import { tool } from '../../src/agents/index.ts';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import { createSystemIds } from '../../src/app/process/process-ids.ts';
 import { bearerTokens, createHandler, type Handler } from '../../src/http/index.ts';
 import { textOf } from '../../src/graph/contracts/model-messages.ts';
-import { AgentGraph, outcome, START, type Engine } from '../../src/index.ts';
+import type { Engine } from '../../src/index.ts';
 import type { Models } from '../../src/ports/model.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { sample } from '../support/scale.ts';
-import { fetchOf, NodeChat, openPage, shownOf } from './chat-kit.ts';
+import { conversation, fetchOf, NodeChat, openPage, shownOf } from './chat-kit.ts';
 
 const engines: Engine[] = [];
 afterEach(async () => {
@@ -93,31 +93,14 @@ function graphOf(world: World, change: Change) {
     ...(change === 'added' && { look }),
   };
   const listen = change === 'moved' ? 'hear' : 'listen';
-  return new AgentGraph({}, { id: 'support', reducers: { 'scratch.said': 'append' } })
-    .addNode(
-      'clerk',
-      agent({
-        model: 'a:b',
-        instructions: change === 'instructions' ? 'Be brief.' : 'Be kind.',
-        tools,
-        allow: change === 'removed' ? [] : ['note'],
-        prompt: ({ state }) => {
-          const { said = [] } = state.scratch as { said?: { role: 'user' | 'assistant'; content: string }[] };
-          return [{ role: 'user', content: (state.input as { prompt: string }).prompt }, ...said];
-        },
-      }),
-    )
-    .addNode(listen, async (ctx) => {
-      const { text } = (await ctx.receive('message')) as { text: string };
-      const said = [
-        { role: 'assistant', content: ctx.state.outputs['clerk'] },
-        { role: 'user', content: text },
-      ];
-      return outcome({ scratch: { said } });
-    })
-    .addEdge(START, 'clerk')
-    .addEdge('clerk', listen)
-    .addEdge(listen, 'clerk');
+  return conversation(
+    {
+      instructions: change === 'instructions' ? 'Be brief.' : 'Be kind.',
+      tools,
+      allow: change === 'removed' ? [] : ['note'],
+    },
+    listen,
+  );
 }
 
 const token = 'token-of-ann-0123456789';

@@ -1,4 +1,6 @@
 /** The AI SDK's own chat in Node, over a handler: what `useChat` does, without a browser. */
+import { agent, type AgentConfig } from '../../src/agents/index.ts';
+import { AgentGraph, outcome, START } from '../../src/index.ts';
 import {
   AbstractChat,
   DefaultChatTransport,
@@ -60,3 +62,30 @@ export const fetchOf = (handler: Handler, token: string): typeof globalThis.fetc
 /** What a reader of the page sees, as JSON: without fields that are undefined. */
 export const shownOf = (chat: NodeChat): readonly ChatMessage[] =>
   JSON.parse(JSON.stringify(chat.messages)) as readonly ChatMessage[];
+
+/** A conversation: a clerk answers, and listens for what the user says next. @param listen - the node that takes it */
+export function conversation(clerk: Omit<AgentConfig, 'model' | 'prompt'>, listen = 'listen') {
+  return new AgentGraph({}, { id: 'support', reducers: { 'scratch.said': 'append' } })
+    .addNode(
+      'clerk',
+      agent({
+        ...clerk,
+        model: 'a:b',
+        prompt: ({ state }) => {
+          const { said = [] } = state.scratch as { said?: { role: 'user' | 'assistant'; content: string }[] };
+          return [{ role: 'user', content: (state.input as { prompt: string }).prompt }, ...said];
+        },
+      }),
+    )
+    .addNode(listen, async (ctx) => {
+      const { text } = (await ctx.receive('message')) as { text: string };
+      const said = [
+        { role: 'assistant', content: ctx.state.outputs['clerk'] },
+        { role: 'user', content: text },
+      ];
+      return outcome({ scratch: { said } });
+    })
+    .addEdge(START, 'clerk')
+    .addEdge('clerk', listen)
+    .addEdge(listen, 'clerk');
+}

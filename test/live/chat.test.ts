@@ -1,9 +1,9 @@
 /** A chat over HTTP, with the AI SDK's own client: reloaded in the middle of an answer, at an approval, after a kill; and answered only by its user. */
 import { afterEach, expect, test } from 'vitest';
-import { agent, tool } from '../../src/agents/index.ts';
+import { tool } from '../../src/agents/index.ts';
 import { bearerTokens, createHandler, type Handler, type Scope } from '../../src/http/index.ts';
 import { toUIMessageStream, type ChatRun } from '../../src/ai-sdk/index.ts';
-import { AgentGraph, CairnError, outcome, START, type Engine } from '../../src/index.ts';
+import { CairnError, type Engine } from '../../src/index.ts';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import { createSystemIds } from '../../src/app/process/process-ids.ts';
 import type { ModelRequest, Models } from '../../src/ports/model.ts';
@@ -11,7 +11,7 @@ import { textOf } from '../../src/graph/contracts/model-messages.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { fetchOf, NodeChat, openPage, shownOf } from './chat-kit.ts';
+import { conversation, fetchOf, NodeChat, openPage, shownOf } from './chat-kit.ts';
 
 const engines: Engine[] = [];
 afterEach(async () => {
@@ -78,29 +78,7 @@ function chatGraph(listen = 'listen') {
     run: () => 'paid',
   });
   const send = tool({ description: 'Sends.', input: { type: 'object' }, audience: 'user', run: () => 'sent' });
-  return new AgentGraph({}, { id: 'support', reducers: { 'scratch.said': 'append' } })
-    .addNode(
-      'clerk',
-      agent({
-        model: 'a:b',
-        tools: { refund, send },
-        prompt: ({ state }) => {
-          const { said = [] } = state.scratch as { said?: { role: 'user' | 'assistant'; content: string }[] };
-          return [{ role: 'user', content: (state.input as { prompt: string }).prompt }, ...said];
-        },
-      }),
-    )
-    .addNode(listen, async (ctx) => {
-      const { text } = (await ctx.receive('message')) as { text: string };
-      const said = [
-        { role: 'assistant', content: ctx.state.outputs['clerk'] },
-        { role: 'user', content: text },
-      ];
-      return outcome({ scratch: { said } });
-    })
-    .addEdge(START, 'clerk')
-    .addEdge('clerk', listen)
-    .addEdge(listen, 'clerk');
+  return conversation({ tools: { refund, send } }, listen);
 }
 
 const tokens = { ann: 'token-of-ann-0123456789', bob: 'token-of-bob-0123456789' };

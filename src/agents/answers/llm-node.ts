@@ -8,7 +8,8 @@ import { type Computed, describeConfig, type OfState } from '../../nodes/draft/c
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
 import type { AnySchema } from '../../schema/standard-schema.ts';
-import { finalForm, checkAnswerOptions, checkModel } from '../check-options.ts';
+import { checkAnswerOptions, checkModel } from '../check-options.ts';
+import { finalForm } from './final-answer.ts';
 import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 

@@ -15,11 +15,8 @@ import {
 import { readRegularFile } from '../../nodes/file/files.ts';
 import { pathNeeds, resolveLocalPath } from '../../nodes/file/local-path.ts';
 import { generateImages, transcribeAudio } from '../model/media-steps.ts';
-import { modelNeed } from './vector-blocks.ts';
+import { modelField, modelNeed } from './model-field.ts';
 
-const modelField = textField('A model as `provider:name`, or by the name that the configuration gives it.', {
-  isRequired: true,
-});
 /** Of both: their calls are steps, which are bought once. */
 const bought = { effect: 'pure', isComposed: true } as const;
 const audioBytesMax = 100 * 1024 * 1024;

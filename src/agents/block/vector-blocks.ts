@@ -1,5 +1,5 @@
 /** The blocks `Embed` and `Retrieve`: texts as vectors, and those of some passages that are nearest to a query. */
-import type { InputField, Inputs, Need, NodeType } from '../../graph/contracts/node-type.ts';
+import type { InputField, Inputs, NodeType } from '../../graph/contracts/node-type.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import {
   fieldsOf,
@@ -13,16 +13,8 @@ import {
   textField,
 } from '../../nodes/blocks/block-options.ts';
 import { embedTexts, rerankDocuments } from '../model/vector-steps.ts';
+import { modelField, modelNeed } from './model-field.ts';
 
-/** The model that a block names, where the configuration has no name for it. */
-export const modelNeed = (inputs: Inputs, pending: readonly string[] = [], name = 'model'): Need => ({
-  kind: 'model',
-  name: pending.includes(name) ? undefined : readText(inputs, name),
-});
-
-const modelField = textField('A model as `provider:name`, or by the name that the configuration gives it.', {
-  isRequired: true,
-});
 const textsField: InputField = {
   schema: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
   description: 'A text, or a list of texts.',
