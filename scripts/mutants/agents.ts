@@ -82,8 +82,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'a call that has ended is made again where its tool takes other arguments',
     file: 'src/agents/tools/tool-calls.ts',
-    old: 'const told = recorded && this.#toldBefore(call, checked, recorded);',
-    new: 'const told = undefined as Promise<Observation> | undefined;',
+    old: 'const recordedAnswer = recorded && this.#toldBefore(call, checked, recorded);',
+    new: 'const recordedAnswer = undefined as Promise<Observation> | undefined;',
     tests: ['test/agents/deploys.test.ts'],
   },
   {

@@ -105,8 +105,8 @@ export const answersMutants: readonly Mutant[] = [
   {
     name: 'a reminder stays to come',
     file: 'src/engine/waits/open-wait.ts',
-    old: 'const left = late.slice(come.length);',
-    new: 'const left = late;',
+    old: 'const upcoming = late.slice(come.length);',
+    new: 'const upcoming = late;',
     tests: ['src/engine/waits/late-answers.test.ts'],
   },
   {
@@ -126,7 +126,7 @@ export const answersMutants: readonly Mutant[] = [
   {
     name: 'a link is taken whatever its signature',
     file: 'src/http/answer-links.ts',
-    old: 'if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;',
+    old: 'if (received.length !== expected.length || !timingSafeEqual(received, expected)) return undefined;',
     new: '',
     tests: ['src/http/answer-links.test.ts'],
   },

@@ -57,7 +57,7 @@ export const retentionMutants: readonly Mutant[] = [
   {
     name: 'two workers have one duty',
     file: 'src/stores/run-tables.ts',
-    old: 'if (held !== undefined && held.owner !== owner && held.until > now) return false;',
+    old: 'if (duty !== undefined && duty.owner !== owner && duty.until > now) return false;',
     new: '',
     tests: suite,
   },

@@ -33,8 +33,8 @@ export const workersMutants: readonly Mutant[] = [
   {
     name: 'a suspect that is advanced apart is claimed anew by who resumes it',
     file: 'src/engine/engine.ts',
-    old: 'const held = this.#suspects.held(runId);',
-    new: 'const held = this.#suspects.held(`${runId}?`);',
+    old: 'const suspect = this.#suspects.held(runId);',
+    new: 'const suspect = this.#suspects.held(`${runId}?`);',
     tests: ['src/engine/suspect-runs.test.ts'],
   },
   {

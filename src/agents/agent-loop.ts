@@ -6,7 +6,7 @@ import { CairnError } from '../errors.ts';
 import { cutOffFailure } from '../graph/contracts/cut-off.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { boundsOf, ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
-import { readFinal, type FinalForm } from './check-options.ts';
+import { readFinal, type FinalForm } from './answers/final-answer.ts';
 import { Conversation, type ConversationMark, type HistoryLimit, summarize } from './history/conversation.ts';
 import { createMode } from './modes/modes.ts';
 import { readTurn } from './modes/read-turn.ts';

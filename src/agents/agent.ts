@@ -19,7 +19,8 @@ import { agentTraits, createToolBox, toolClasses, type ToolClass, type ToolEntry
 import { fileTools, openFiles } from './files/file-tools.ts';
 import type { FileStore } from '../ports/file-store.ts';
 import { traceAgent } from '../model-calls/gen-ai-spans.ts';
-import { finalForm, checkAgentOptions, type AgentOptions } from './check-options.ts';
+import { checkAgentOptions, type AgentOptions } from './check-options.ts';
+import { finalForm } from './answers/final-answer.ts';
 import { turnsFor, type ChatTurn } from './history/shared-chat.ts';
 import type { HistoryLimit } from './history/conversation.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';

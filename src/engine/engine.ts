@@ -277,9 +277,9 @@ class CairnEngine implements Engine {
       return this.#runs.handle(runId, known, false);
     }
     const isPlain = options.budget === undefined && options.retry !== true;
-    const held = this.#suspects.held(runId);
-    if (held !== undefined)
-      return isPlain ? this.#followHeld(runId, options, held) : held.then(() => this.#resume(runId, options));
+    const suspect = this.#suspects.held(runId);
+    if (suspect !== undefined)
+      return isPlain ? this.#followHeld(runId, options, suspect) : suspect.then(() => this.#resume(runId, options));
     if (options.detach === true) return this.#resumeDetached(runId, options);
     const opening = this.#runs.opening(runId);
     if (opening !== undefined) {

@@ -92,8 +92,8 @@ export function createAnswerLinks(options: AnswerLinkOptions): AnswerLinks {
         token.slice(prefix.length + signatureChars),
       ];
       const expected = Buffer.from(sign(text));
-      const given = Buffer.from(signature);
-      if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+      const received = Buffer.from(signature);
+      if (received.length !== expected.length || !timingSafeEqual(received, expected)) return undefined;
       return JSON.parse(Buffer.from(text, 'base64url').toString()) as LinkClaims;
     },
   };
@@ -101,8 +101,8 @@ export function createAnswerLinks(options: AnswerLinkOptions): AnswerLinks {
 
 /** What a link is bound to of a question: other words, or other people, void it. */
 function hashOf({ prompt, choices, matching, schema, metadata, for: assignees, fourEyes }: OpenQuestion): string {
-  const asked = JSON.stringify([prompt, choices, matching, schema, metadata, assignees, fourEyes]);
-  return createHash('sha256').update(asked).digest('base64url');
+  const question = JSON.stringify([prompt, choices, matching, schema, metadata, assignees, fourEyes]);
+  return createHash('sha256').update(question).digest('base64url');
 }
 
 /** Who calls by a link. */

@@ -192,11 +192,11 @@ export class ChatRoutes {
   /** The messages of a run, behind those of the runs that ended with a turn that failed, in whose place it goes on. */
   async #messagesOf(request: ChatRequest, runId: string, runs: readonly Row[]): Promise<ChatMessage[]> {
     const { node } = this.#options;
-    const shown = runs.filter((row) => row.runId === runId || row.status !== 'cancelled');
+    const visible = runs.filter((row) => row.runId === runId || row.status !== 'cancelled');
     const byId = new Map(runs.map((row) => [row.runId, row]));
     const messages: ChatMessage[] = [];
     const told = new Set<string>();
-    for (const row of shown) {
+    for (const row of visible) {
       const since = seqBehind(row, told, byId);
       messages.push(
         ...(await readMessagesSince(this.#runOf(request, row.runId), node, { signal: this.#signal }, since)),
@@ -205,7 +205,7 @@ export class ChatRoutes {
       if (row.runId !== runId && row.status !== 'failed') messages.push(endedMessage(row.runId));
     }
     // A run of an earlier version is named otherwise.
-    return shown.length > 0
+    return visible.length > 0
       ? messages
       : [...(await readMessagesSince(this.#runOf(request, runId), node, { signal: this.#signal }))];
   }

@@ -224,8 +224,8 @@ export class MemoryTables {
 
   takeDuty(name: string, owner: string, leaseMs: number): boolean {
     const now = this.clock.now();
-    const held = this.#duties.get(name);
-    if (held !== undefined && held.owner !== owner && held.until > now) return false;
+    const duty = this.#duties.get(name);
+    if (duty !== undefined && duty.owner !== owner && duty.until > now) return false;
     this.#duties.set(name, { owner, until: now + leaseMs });
     return true;
   }

@@ -2,7 +2,7 @@
 import type { Wait } from './types.ts';
 
 /** What is shown of a question: equal for two that are alike. Undefined: it is answered by itself, as an effect in doubt is. */
-export function shownOf({
+export function questionKey({
   kind,
   name,
   prompt,

@@ -5,7 +5,7 @@ import { encode, may, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
 import type { ListedRun, Wait, Waits } from '../data/types.ts';
 import { reloadWaits, waits, waitsProblem } from '../data/waits.ts';
-import { keyOfWait, shownOf } from '../data/alike.ts';
+import { keyOfWait, questionKey } from '../data/alike.ts';
 import { AnswerAlike } from '../parts/answer-alike.tsx';
 import { AnswerCard } from '../parts/answer.tsx';
 import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
@@ -85,7 +85,7 @@ export function InboxPage(): JSX.Element {
             namesRun
             onAnswered={reload}
             isChosen={chosen.has(keyOfWait(wait))}
-            {...(alike.has(shownOf(wait) ?? '') && { onChoose: (isChosen: boolean) => choose(wait, isChosen) })}
+            {...(alike.has(questionKey(wait) ?? '') && { onChoose: (isChosen: boolean) => choose(wait, isChosen) })}
           />
         ))}
         {sorted.length > shown && (
@@ -163,11 +163,11 @@ function Others({ waiting, awaiting }: Required<Pick<Waits, 'waiting' | 'awaitin
 /** What questions show that may be selected: of several alike, and once one is selected, of those that are as it. */
 function likesOf(waits: readonly Wait[], first: Wait | undefined): ReadonlySet<string> {
   if (!may('answer')) return new Set();
-  const shown = first && shownOf(first);
-  if (shown !== undefined) return new Set([shown]);
+  const question = first && questionKey(first);
+  if (question !== undefined) return new Set([question]);
   const times = new Map<string, number>();
   for (const wait of waits) {
-    const text = shownOf(wait);
+    const text = questionKey(wait);
     if (text !== undefined) times.set(text, (times.get(text) ?? 0) + 1);
   }
   return new Set([...times].flatMap(([text, count]) => (count > 1 ? [text] : [])));

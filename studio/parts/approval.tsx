@@ -30,9 +30,9 @@ export function proposalOf({ isApproval, metadata, schema }: Wait): Proposal | u
     readonly edit?: readonly string[];
   };
   if (Array.isArray(argv)) return { values: { command: argv.join(' ') }, isWhole: true };
-  const shown = args ?? input;
-  if (typeof shown !== 'object' || shown === null || Array.isArray(shown)) return undefined;
-  const values = shown as Values;
+  const fields = args ?? input;
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return undefined;
+  const values = fields as Values;
   const form = schema?.anyOf?.find(({ properties }) => properties?.['args'] !== undefined)?.properties?.['args'];
   if (form?.properties === undefined) return { values, isWhole: true };
   // A schema that says nothing of a value is that of what the value is now.

@@ -1,7 +1,7 @@
 /** What the studio decides without a page: what a form changed, what waits, how a story is told and where its times stand. */
 import { describe, expect, test } from 'vitest';
 import { readDot } from '../../src/dialects/dot/read-dot.ts';
-import { shownOf } from '../../studio/data/alike.ts';
+import { questionKey } from '../../studio/data/alike.ts';
 import { isThinking } from '../../studio/data/chat.ts';
 import { differences } from '../../studio/data/differences.ts';
 import { faultsOfProblem } from '../../studio/data/form-faults.ts';
@@ -59,8 +59,8 @@ test('P6 a drawn pipeline shows what its author called its stages, and at its ed
 
 test('P6 questions are alike if they show the same: name, prompt, form, choices and arguments; effects in doubt are never', () => {
   const one = wait('w1', { prompt: 'Send?', metadata: { tool: 'mail', args: { to: 'ann' } } });
-  const shown = shownOf(one);
-  expect(shownOf({ ...one, runId: 'other', waitId: 'w2', openedAt: 7 })).toBe(shown);
+  const shown = questionKey(one);
+  expect(questionKey({ ...one, runId: 'other', waitId: 'w2', openedAt: 7 })).toBe(shown);
   const others: readonly Partial<Wait>[] = [
     { name: 'else' },
     { prompt: 'Pay?' },
@@ -69,8 +69,8 @@ test('P6 questions are alike if they show the same: name, prompt, form, choices 
     { metadata: { tool: 'mail', args: { to: 'bo' } } },
     { for: ['role:finance'] },
   ];
-  for (const other of others) expect(shownOf({ ...one, ...other })).not.toBe(shown);
-  for (const kind of ['doubt', 'signal', 'budget', 'refused']) expect(shownOf({ ...one, kind })).toBeUndefined();
+  for (const other of others) expect(questionKey({ ...one, ...other })).not.toBe(shown);
+  for (const kind of ['doubt', 'signal', 'budget', 'refused']) expect(questionKey({ ...one, kind })).toBeUndefined();
 });
 
 test('P6 a run that waits for word of an effect says of which, from whom and until when', () => {

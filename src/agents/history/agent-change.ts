@@ -3,7 +3,7 @@ import type { ModelMessage, ModelTool, ProviderTool } from '../../graph/contract
 import { encodeValue } from '../../state/values/encode.ts';
 import { hashText } from '../../state/values/canonical-text.ts';
 import { withoutDefaults } from '../../schema/schema-defaults.ts';
-import type { FinalForm } from '../check-options.ts';
+import type { FinalForm } from '../answers/final-answer.ts';
 import type { ModelSettings } from '../model/model-step.ts';
 import type { ModeName } from '../modes/text-modes.ts';
 import { separator, type AgentParts, type ChangeNote, type OpeningNote, type TurnNote } from '../turn-note.ts';
@@ -43,7 +43,7 @@ export function partsOf({ messages, source, settings, form, mode, offered, compo
 
 const codePrefix = 'code of tool ';
 /** Parts in which a conversation goes on as it began, whatever they are now. */
-const kept: readonly string[] = ['prompt', 'mode'];
+const unchangeable: readonly string[] = ['prompt', 'mode'];
 const stays = ' (stays as it was)';
 
 function systemOf(messages: readonly ModelMessage[]): readonly ModelMessage[] {
@@ -142,7 +142,7 @@ export class RecordedAgent {
   #changedParts(parts: AgentParts): readonly string[] {
     return changesOf(this.#parts, parts).flatMap((change) => {
       if (change.startsWith(codePrefix)) return [];
-      return kept.includes(change) ? [`${change}${stays}`] : [change];
+      return unchangeable.includes(change) ? [`${change}${stays}`] : [change];
     });
   }
 

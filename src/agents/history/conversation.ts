@@ -192,8 +192,8 @@ export class Conversation {
     if (countTokens !== undefined) return countTokens(this.#request(start));
     if (this.#reported === undefined) return tokensOfAll(this.#request(start));
     const { tokens, from, to } = this.#reported;
-    const left = this.#messages.slice(from, start).filter(isPassing);
-    return tokens - tokensOfAll(left) + tokensOfAll(this.#messages.slice(to));
+    const passing = this.#messages.slice(from, start).filter(isPassing);
+    return tokens - tokensOfAll(passing) + tokensOfAll(this.#messages.slice(to));
   }
 
   #request(start: number): readonly ModelMessage[] {

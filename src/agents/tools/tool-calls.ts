@@ -204,8 +204,8 @@ export class ToolCalls {
    * @param recorded - what the model was told of the call, if that is on record
    */
   make(call: ToolCallPart, checked: CheckedCall, recorded?: ResultNote): Promise<Observation> {
-    const told = recorded && this.#toldBefore(call, checked, recorded);
-    if (told !== undefined) return told;
+    const recordedAnswer = recorded && this.#toldBefore(call, checked, recorded);
+    if (recordedAnswer !== undefined) return recordedAnswer;
     const from = nthName(callName(call), (this.#nths.get(callName(call)) ?? 0) + 1);
     const begun = this.#records.beganAs(from);
     if (begun !== undefined && (checked.fault !== undefined || !this.#records.fits(from, begun, checked.tool))) {
@@ -225,14 +225,14 @@ export class ToolCalls {
     const tool = this.#box.find(call.tool);
     const isComposedNow = tool !== undefined && isComposed(tool.definition) && !this.#changed.has(tool.name);
     if (isComposedNow && checked.fault === undefined) return undefined;
-    const told = this.#records.told(recorded);
+    const observation = this.#records.told(recorded);
     const { from, isCached, isKept } = recorded;
-    if (told === undefined || from === undefined) return told && Promise.resolve(told);
+    if (observation === undefined || from === undefined) return observation && Promise.resolve(observation);
     this.#records.pass(from);
-    if (isCached === true) return Promise.resolve(told);
+    if (isCached === true) return Promise.resolve(observation);
     this.#countMade(call, from);
     const isCacheable = isKept === true || tool?.definition.cacheable === true;
-    return isCacheable ? this.#remember(callName(call), Promise.resolve(told)) : Promise.resolve(told);
+    return isCacheable ? this.#remember(callName(call), Promise.resolve(observation)) : Promise.resolve(observation);
   }
 
   /** Counts a call that is on record under this name: equal ones by their numbers there. */

@@ -29,9 +29,11 @@ export async function openProgress(
     if (nowMs < nextMs) return;
     nextMs = nowMs + redrawMs;
     // Runs are admitted meanwhile.
-    const left = total === undefined ? -1 : total - runs;
+    const remaining = total === undefined ? -1 : total - runs;
     progress(
-      left < 0 ? `${word} ${countOf(runs, 'run')}` : `${word} ${runs} of ${countOf(runs + left, 'run')}, ${left} to go`,
+      remaining < 0
+        ? `${word} ${countOf(runs, 'run')}`
+        : `${word} ${runs} of ${countOf(runs + remaining, 'run')}, ${remaining} to go`,
     );
   };
 }

@@ -103,8 +103,8 @@ function pastOf(core: RunCore, activation: Activation, generation: number): Visi
       return answered && { value: answered.output };
     },
     isAsked: (name, identity) => {
-      const asked = recordedStep(activation, upcomingKey(activation, name))?.asked;
-      return asked !== undefined && asked === fingerprintOf(core, identity);
+      const recordedQuestion = recordedStep(activation, upcomingKey(activation, name))?.asked;
+      return recordedQuestion !== undefined && recordedQuestion === fingerprintOf(core, identity);
     },
     isOfOtherCode: (name) => {
       const recorded = recordedStep(activation, upcomingKey(activation, name));

@@ -64,8 +64,8 @@ export function noteNewCall({ draft }: RunCore, activation: Activation): boolean
   const { steps = {}, children = {}, lists = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
   for (const [table, keys] of Object.entries({ steps: Object.keys(steps), children: Object.keys(children) }))
     for (const key of keys) if (!called.has(key)) draft.set([...at, table, key, 'left'], true, 'true');
-  const left = Object.entries(lists).map(([list, calls]) => [list, calls.length] as const);
-  if (left.length > 0) draft.set([...at, 'listsLeft'], Object.fromEntries(left));
+  const counts = Object.entries(lists).map(([list, calls]) => [list, calls.length] as const);
+  if (counts.length > 0) draft.set([...at, 'listsLeft'], Object.fromEntries(counts));
   draft.delete([...at, 'continued']);
   return true;
 }

@@ -152,8 +152,12 @@ function tellLate(core: RunCore, waitId: string, wait: WaitRecord): void {
   const now = core.env.clock.now();
   const { late = [], ...rest } = wait;
   const come = late.filter(({ at }) => at <= now);
-  const left = late.slice(come.length);
-  const opened: WaitRecord = { ...rest, overdueAt: rest.overdueAt ?? now, ...(left.length > 0 && { late: left }) };
+  const upcoming = late.slice(come.length);
+  const opened: WaitRecord = {
+    ...rest,
+    overdueAt: rest.overdueAt ?? now,
+    ...(upcoming.length > 0 && { late: upcoming }),
+  };
   for (const { to } of come) {
     const { node } = wait;
     core.draft.note({

@@ -80,8 +80,8 @@ function openWaits(core: RunCore): readonly OpenWait[] {
   for (const [waitId, wait] of Object.entries(waits)) {
     const activation = core.agenda.waiters.get(waitId);
     if (activation === undefined || wait.step === undefined || !isTimed(wait)) continue;
-    const asked = recordIn(core.root, wait.node)?.steps?.[wait.step]?.asked;
-    const recorded = core.replay?.endOfWait(activation, wait, asked, sentByParent);
+    const question = recordIn(core.root, wait.node)?.steps?.[wait.step]?.asked;
+    const recorded = core.replay?.endOfWait(activation, wait, question, sentByParent);
     const ownAnswer =
       wait.kind === 'question'
         ? answers.find(([name]) => waitsNamed([{ ...wait, waitId }], name).length > 0)

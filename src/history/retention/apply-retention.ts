@@ -97,8 +97,8 @@ export async function* applyRetention(
 export async function expireSome(place: ReadPlace, run: RunRow, rules: RetentionRules): Promise<ExpiredBatch> {
   const batch: Ended[] = [];
   for await (const some of candidates(place, run.graphId, { ...rules, perLabel: [] })) {
-    const kept = await runsWithKeepFor(place, some);
-    batch.push(...some.filter(({ runId, hasForks, hasTags }) => !hasForks && !hasTags && !kept.has(runId)));
+    const retained = await runsWithKeepFor(place, some);
+    batch.push(...some.filter(({ runId, hasForks, hasTags }) => !hasForks && !hasTags && !retained.has(runId)));
     if (batch.length >= batchRuns) break;
   }
   for (const [name, keep] of rules.perLabel) {
@@ -191,11 +191,11 @@ async function removeBatch(
 ): Promise<ExpiredBatch> {
   const own = batch.filter((run) => !isKeptForExperiment(run, place.now()));
   const unneeded = own.filter(({ hasForks, hasTags }) => !hasForks && !hasTags);
-  const kept = await runsWithKeepFor(place, unneeded);
-  const free = unneeded.filter(({ runId }) => !kept.has(runId));
+  const retained = await runsWithKeepFor(place, unneeded);
+  const free = unneeded.filter(({ runId }) => !retained.has(runId));
   const skipped: RetainedRun[] = own
     .filter((run) => !free.includes(run))
-    .map(({ runId, hasForks }) => ({ runId, because: kept.has(runId) ? 'kept' : hasForks ? 'forked' : 'tagged' }));
+    .map(({ runId, hasForks }) => ({ runId, because: retained.has(runId) ? 'kept' : hasForks ? 'forked' : 'tagged' }));
   const ids = free.map(({ runId }) => runId);
   if (!isDry) await beforeRemoval?.(ids);
   const gone = new Set(isDry ? ids : await removeEnded(place, ids, rememberMs));
@@ -216,11 +216,11 @@ async function runsWithKeepFor(
   runs: readonly Ended[],
 ): Promise<ReadonlySet<string>> {
   const rows = await Promise.all(runs.map(({ runId }) => store.readRun({ tenant, runId })));
-  const kept = runs.filter(({ endedAt }, index) => {
+  const retained = runs.filter(({ endedAt }, index) => {
     const forMs = keepForMs(rows[index]);
     return forMs !== undefined && endedAt + forMs > now();
   });
-  return new Set(kept.map(({ runId }) => runId));
+  return new Set(retained.map(({ runId }) => runId));
 }
 
 /** A run whose row is damaged says nothing, and goes as the rules say. */

@@ -110,8 +110,8 @@ export async function collectBlobs(
   if (named.size === 0 && !isAll) return { blobs: 0 };
   const { old, young } = await listOld(blobs, tenant, isAll ? undefined : named);
   const isSearched = await takeOutNeeded(store, tenant, old, isAll ? Infinity : searchedRuns);
-  const left = [...young, ...(isSearched ? [] : old)].filter((hash) => named.get(hash)?.isValue === true).length;
-  const report = left === 0 ? {} : { blobsLeft: left };
+  const remaining = [...young, ...(isSearched ? [] : old)].filter((hash) => named.get(hash)?.isValue === true).length;
+  const report = remaining === 0 ? {} : { blobsLeft: remaining };
   return { blobs: isSearched ? await removeEach(blobs, tenant, old) : 0, ...report };
 }
 

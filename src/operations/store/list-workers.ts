@@ -28,7 +28,7 @@ export interface ListWorkersOutput {
   readonly backlog: Backlog;
 }
 
-function shownCode(graphId: string, code: string): ShownWorker['graphs'][number] {
+function graphVersionOf(graphId: string, code: string): ShownWorker['graphs'][number] {
   const { hash, version } = readCode(code);
   return { graphId, graphHash: hash, ...(version !== undefined && { version }) };
 }
@@ -91,7 +91,7 @@ export const listWorkers: RoutedOperation<ListWorkersInput, ListWorkersOutput> =
         .filter(({ isAlive }) => all || isAlive)
         .map(({ graphs, ...worker }) => ({
           ...worker,
-          graphs: Object.entries(graphs).map(([graphId, code]) => shownCode(graphId, code)),
+          graphs: Object.entries(graphs).map(([graphId, code]) => graphVersionOf(graphId, code)),
         })),
       versions: await listVersions(context, workers),
       backlog: await readBacklog(context.store, context.now(), { tenant: context.tenant }),

@@ -23,15 +23,15 @@ function widen(to: number): void {
 
 export function Side({ children }: { readonly children: ComponentChildren }): JSX.Element {
   const side = useRef<HTMLElement>(null);
-  const shown = (): number => side.current?.offsetWidth ?? widthMin;
+  const currentWidth = (): number => side.current?.offsetWidth ?? widthMin;
   /** Where its left edge was, less the pointer, when it was taken. */
-  const held = useRef<number>(undefined);
+  const dragEdge = useRef<number>(undefined);
   const take = (event: PointerEvent): void => {
     (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
-    held.current = shown() + event.clientX;
+    dragEdge.current = currentWidth() + event.clientX;
   };
   const drag = ({ clientX }: PointerEvent): void => {
-    if (held.current !== undefined) widen(held.current - clientX);
+    if (dragEdge.current !== undefined) widen(dragEdge.current - clientX);
   };
   const keys = (event: KeyboardEvent): void => {
     const by = { ArrowLeft: stepPx, ArrowRight: -stepPx }[event.key];
@@ -39,7 +39,7 @@ export function Side({ children }: { readonly children: ComponentChildren }): JS
     event.preventDefault();
     // Elsewhere these keys go through the history.
     event.stopPropagation();
-    widen(shown() + by);
+    widen(currentWidth() + by);
   };
   return (
     <aside
@@ -60,7 +60,7 @@ export function Side({ children }: { readonly children: ComponentChildren }): JS
           tabIndex={0}
           onPointerDown={take}
           onPointerMove={drag}
-          onPointerUp={() => (held.current = undefined)}
+          onPointerUp={() => (dragEdge.current = undefined)}
           onKeyDown={keys}
           onDblClick={() => widen(440)}
         />

@@ -56,7 +56,7 @@ export function SpansPanel({ moment }: { readonly moment: Moment }): JSX.Element
     return <Trouble problem={whole.problem} onRetry={whole.reload} />;
   if (story === undefined || spans === undefined || scale === undefined) return <Awaited lines={6} />;
   const filter = readSpanFilter();
-  const shown = chosenSpans(spans, filter);
+  const visible = chosenSpans(spans, filter);
   const picked = spans.find(({ id }) => id === readParam('span'));
   const failed = spans.filter(({ status, kind }) => status === 'failed' && kind !== 'visit').length;
   return (
@@ -105,12 +105,12 @@ export function SpansPanel({ moment }: { readonly moment: Moment }): JSX.Element
           </button>
         )}
         <span class="quiet small push" role="status">
-          {shown.length === spans.length
+          {visible.length === spans.length
             ? countOf(spans.length, 'span')
-            : `${count(shown.length)} of ${count(spans.length)}`}
+            : `${count(visible.length)} of ${count(spans.length)}`}
         </span>
       </div>
-      {shown.length === 0 ? (
+      {visible.length === 0 ? (
         <Empty title="Nothing fits">
           <p>
             {spans.length === 0
@@ -119,7 +119,7 @@ export function SpansPanel({ moment }: { readonly moment: Moment }): JSX.Element
           </p>
         </Empty>
       ) : (
-        <VirtualList items={shown} keyOf={({ id }) => id} rowPx={34} label="Spans">
+        <VirtualList items={visible} keyOf={({ id }) => id} rowPx={34} label="Spans">
           {(span) => (
             <SpanRow
               span={span}

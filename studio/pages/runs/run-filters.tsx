@@ -94,7 +94,7 @@ function FailureFilters({ filter }: Pick<FiltersProps, 'filter'>): JSX.Element {
 
 /** How many runs have each status; one is chosen, and others with it. */
 function StatusChips({ filter }: Pick<FiltersProps, 'filter'>): JSX.Element {
-  const shown = views[filter.view].statuses as readonly string[];
+  const ofView = views[filter.view].statuses as readonly string[];
   const request = requestOf(filter, []);
   const { data } = useLoaded<{ readonly counts?: readonly StatusCount[]; readonly hasMore: boolean }>(
     `/runs?group=status&${request}`,
@@ -103,7 +103,7 @@ function StatusChips({ filter }: Pick<FiltersProps, 'filter'>): JSX.Element {
   const counts = new Map(data?.counts?.map((one) => [one.status, one.count]));
   const chosen = new Set(filter.statuses);
   const names = [...new Set([...counts.keys(), ...chosen])].filter(
-    (name) => chosen.has(name) || shown.length === 0 || shown.includes(name),
+    (name) => chosen.has(name) || ofView.length === 0 || ofView.includes(name),
   );
   return (
     <>

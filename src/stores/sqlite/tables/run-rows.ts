@@ -69,8 +69,8 @@ export class MessageWrite {
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
     const free: string[] = [];
     for (const seat of seats) {
-      const held = this.#selectFirst().get(run.no, 'seat', seat) as { body: Uint8Array } | undefined;
-      const holder = held && readText(bytesOf(held.body));
+      const seatRow = this.#selectFirst().get(run.no, 'seat', seat) as { body: Uint8Array } | undefined;
+      const holder = seatRow && readText(bytesOf(seatRow.body));
       if (holder === undefined) free.push(seat);
       else if (holder !== name) return { status: 'seated', seat, holder };
     }
