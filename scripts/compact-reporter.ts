@@ -1,4 +1,4 @@
-/** A vitest reporter: a line per file, the failures, the reasons of the skips, and the counts as the very last line. */
+/** A vitest reporter: a line per file, the reasons of the skips, the failures, and the counts as the very last line. */
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
@@ -72,12 +72,12 @@ export class CompactReporter implements Reporter {
     // With a name pattern, vitest marks all that does not match as skipped; those were not requested.
     const skipped = this.#isFilteredByName ? [] : tests.filter((test) => test.result().state === 'skipped');
 
+    for (const test of skipped) print(`skipped: ${this.#titleOf(test)}: ${reasonOf(test)}`);
     for (const { title, errors } of failures) {
       print(`\nfailed: ${title}`);
       for (const error of errors) print(renderError(error, this.#root).replace(/^/gm, '  '));
     }
     if (failures.length > 0) print('');
-    for (const test of skipped) print(`skipped: ${this.#titleOf(test)}: ${reasonOf(test)}`);
     print(`${passed} passed, ${failures.length} failed, ${skipped.length} skipped`);
   }
 

@@ -7,6 +7,7 @@ import { expect, test, vi } from 'vitest';
 import { hearingGraph, holdingGraph, openFolder, releaseGraph, type Folder } from '../../test/cli/cairn.ts';
 import { until, within } from '../../test/support/awaited.ts';
 import { readSamples } from '../../test/support/prometheus-text.ts';
+import { isOfSlowMachine } from '../../test/support/slow-machine.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -28,12 +29,13 @@ function startWorker(folder: Folder, ...args: readonly string[]): StartedWorker 
 const says = ({ out }: StartedWorker, text: string): Promise<boolean> =>
   until(`the worker says ${text}`, () => out().includes(text), 20);
 
-/** What it logged: a line of JSON each. */
+/** What it logged of runs and of itself: a line of JSON each. */
 const eventsOf = ({ out }: StartedWorker): readonly { readonly event: string }[] =>
   out()
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as { readonly event: string });
+    .map((line) => JSON.parse(line) as { readonly event: string })
+    .filter((line) => !isOfSlowMachine(line));
 
 const healthOf = (
   folder: Folder,
