@@ -133,8 +133,13 @@ test('CV1 DOT33 P5 inside of the child a converted workflow leaves the same chec
     'settle 0/1/6',
     'settle 0/1/7',
   ]);
-  expect(before.flatMap(({ delta }) => delta).length).toBeGreaterThan(10);
-  expect(await within(converted(written, files).text, 'child')).toEqual(before);
+  // What is committed together depends on the stage's timer too.
+  const whole = (history: readonly Stored[]) => ({
+    changes: history.flatMap(({ change }) => change),
+    written: [...new Set(history.flatMap(({ delta }) => delta.map((one) => JSON.stringify(one))))].sort(),
+  });
+  expect(whole(before).written.length).toBeGreaterThan(10);
+  expect(whole(await within(converted(written, files).text, 'child'))).toEqual(whole(before));
 });
 
 test.each([
