@@ -66,6 +66,27 @@ export const historyMutants: readonly Mutant[] = [
     tests: ['src/history/access/read-all.test.ts'],
   },
   {
+    name: 'checkpoints of all runs: every group is read from the beginning for each page',
+    file: 'src/history/read/list-checkpoints.ts',
+    old: '.read(start)',
+    new: '.read()',
+    tests: ['src/history/read/list-checkpoints.test.ts'],
+  },
+  {
+    name: 'checkpoints of all runs: a group has all runs',
+    file: 'src/history/read/list-checkpoints.ts',
+    old: 'const runsOfGroup = 100;',
+    new: 'const runsOfGroup = 1_000_000;',
+    tests: ['test/stores/large-stores.test.ts'],
+  },
+  {
+    name: 'checkpoints of all runs: what came into a group from the next one is listed twice',
+    file: 'src/history/read/list-checkpoints.ts',
+    old: 'end === -1 ? rest : rest.slice(0, end)',
+    new: 'rest',
+    tests: ['src/history/read/list-checkpoints.test.ts'],
+  },
+  {
     name: 'all runs are read to remove what one run named',
     file: 'src/history/retention/collect-blobs.ts',
     old: 'if (count > runsMax) return false;',

@@ -157,7 +157,7 @@ export class History<State = StateAt> {
     return toListedRun(await this.#run(run), this.#place.isWorkerDead);
   }
 
-  /** Lists the checkpoints of all runs together, newest first. */
+  /** Lists the checkpoints of all runs: by groups of 100 runs, those that were started last first, and newest first within a group. */
   checkpoints(query: CheckpointQuery = {}): AsyncIterable<ListedCheckpoint> {
     refuseUnknownKeys('history.checkpoints', query, known.checkpoints);
     return firstOf('history.checkpoints', listCheckpoints(this.#place, query), query.limit);

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cleanUpAfterRun } from '../../src/history/retention/clean-up.ts';
+import { pageOfCheckpoints } from '../../src/history/read/list-checkpoints.ts';
 import type { RetentionSettings } from '../../src/graph/retention.ts';
 import { openHistory, openStore, type History } from '../../src/index.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -46,6 +47,20 @@ async function cleanUp({ store, runId }: Place, retention: RetentionSettings): P
   return cleanUpAfterRun(place, { retention }, run);
 }
 
+/** The second page of the checkpoints of all runs, which needs the first one. */
+async function secondPage({ store }: Place, query: Parameters<typeof pageOfCheckpoints>[1]): Promise<unknown> {
+  const place = {
+    store,
+    tenant,
+    blobs: store.blobs ?? createMemoryBlobs(),
+    now: () => now,
+    isWorkerDead: () => undefined,
+  };
+  const { next } = await pageOfCheckpoints(place, query, { limit: 10 });
+  if (next === undefined) throw new Error('there is one page alone');
+  return pageOfCheckpoints(place, query, { limit: 10, start: next });
+}
+
 type Operation = (place: Place) => Promise<unknown>;
 
 const operations: Readonly<Record<string, Operation>> = {
@@ -58,6 +73,10 @@ const operations: Readonly<Record<string, Operation>> = {
   '50 open waits': ({ store }) => store.listWaits({ tenant, limit: 50 }),
   'the waits of a run': ({ store, runId }) => store.listWaits({ tenant, runId }),
   'runs that begin alike': ({ store }) => store.findRuns(tenant, 'run-0000001', 5),
+  'two pages of checkpoints of all runs': (place) => secondPage(place, {}),
+  'two pages of those of a graph': (place) => secondPage(place, { graphId: builtGraphId(1) }),
+  // Of a hundred runs six paused.
+  'two pages of pauses': (place) => secondPage(place, { isPaused: true }),
   'a run': ({ store, runId }) => store.readRun({ tenant, runId }),
   'its log': ({ history, runId }) => collect(history.log(runId), 20),
   'its state': ({ history, runId }) => history.state(runId),

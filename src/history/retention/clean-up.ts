@@ -9,7 +9,7 @@ import { firstSeqOf } from '../load/lineage.ts';
 import { readAllRuns } from '../access/read-all.ts';
 import type { WritePlace } from '../access/place.ts';
 import { withClaim } from '../access/claim-run.ts';
-import { newestFirst } from '../read/list-checkpoints.ts';
+import { newestFirst } from '../read/newest-first.ts';
 import { isHousekeeping } from '../stored/run-ids.ts';
 import {
   expireRuns,

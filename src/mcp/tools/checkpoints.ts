@@ -31,7 +31,7 @@ export const listCheckpoints: Tool<ListCheckpointsInput> = {
   name: 'list_checkpoints',
   title: 'List checkpoints',
   description:
-    'List checkpoints, newest first: those at which a workflow paused for an answer (type pause, with its prompt) and automatic ones for crash recovery.',
+    'List checkpoints, newest first (among 100 runs at a time, those that were started last first): those at which a workflow paused for an answer (type pause, with its prompt) and automatic ones for crash recovery.',
   input: {
     workflow_name: text('Only those of this workflow; empty: of all.'),
     limit: fieldSchema({ ...list.input.limit, description: 'How many at most.' }),

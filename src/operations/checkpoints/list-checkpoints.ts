@@ -1,12 +1,8 @@
-/** Lists the checkpoints of all runs, newest first. */
+/** Lists the checkpoints of all runs, page by page. */
+import { CairnError } from '../../errors.ts';
 import { described, flag, listOf, objectOf, text, time, whole } from '../contract/output-shapes.ts';
-import {
-  type Position,
-  listCheckpoints as walkCheckpoints,
-  type ListedCheckpoint,
-} from '../../history/read/list-checkpoints.ts';
+import { type ListedCheckpoint, type ListMark, pageOfCheckpoints } from '../../history/read/list-checkpoints.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
-import { takeSome } from '../../history/read/take-some.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
 
 export type { ListedCheckpoint } from '../../history/read/list-checkpoints.ts';
@@ -27,18 +23,42 @@ export interface ListCheckpointsOutput {
 
 const defaultLimit = 50;
 
-/** Where a page ends, as it stands in a cursor. */
-const formatPlace = ({ createdAt, seq, runId }: ListedCheckpoint): string => `${createdAt}:${seq}:${runId}`;
+/** A mark as it stands in a cursor: letters that no shell and no address changes. */
+const formatMark = (mark: ListMark): string => Buffer.from(JSON.stringify(marked(mark))).toString('base64url');
 
-function readPlace(place: string): Position {
-  const [at, seq, ...runId] = place.split(':');
-  return { at: Number(at), seq: Number(seq), runId: runId.join(':') };
+function marked(mark: ListMark): readonly unknown[] {
+  if (!('group' in mark)) return [mark.from];
+  const { group, after } = mark;
+  const place = after === undefined ? [] : [after.at, after.runId, after.seq];
+  return [group.first, group.from ?? null, group.to ?? null, ...place];
+}
+
+/** @throws USAGE_INVALID it is a cursor of another version */
+function readMark(text: string): ListMark {
+  let parts: unknown;
+  try {
+    parts = JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    parts = undefined;
+  }
+  if (!Array.isArray(parts))
+    throw new CairnError('USAGE_INVALID', {
+      reason: 'the cursor is of another version of Cairn',
+      hint: 'List from the beginning, without a cursor.',
+    });
+  const [first, from, to, at, runId, seq] = parts as [string, string | null, string | null, number?, string?, number?];
+  if (parts.length === 1) return { from: first };
+  const group = { first, ...(from !== null && { from }), ...(to !== null && { to }) };
+  const isPlace = at !== undefined && runId !== undefined && seq !== undefined;
+  return { group, ...(isPlace && { after: { at, runId, seq } }) };
 }
 
 export const listCheckpoints: RoutedOperation<ListCheckpointsInput, ListCheckpointsOutput, HistoryContext> = {
   name: 'list_checkpoints',
   command: 'checkpoints',
   summary: 'list the checkpoints of all runs, newest first',
+  details:
+    'In groups of 100 runs, those that were started last first: newest first is said of the checkpoints of a group. A page of --paused may have fewer than asked for where others follow.',
   input: {
     workflow: { type: 'text', description: 'only those of this workflow' },
     paused: { type: 'flag', description: 'only those at which a run was paused' },
@@ -69,14 +89,11 @@ export const listCheckpoints: RoutedOperation<ListCheckpointsInput, ListCheckpoi
   route: 'GET /checkpoints',
   async run(context, { workflow, paused = false, limit = defaultLimit, cursor }) {
     const filter = { workflow, paused };
-    const query = {
-      isPaused: paused,
-      ...(workflow !== undefined && { graphId: workflow }),
-      ...(cursor !== undefined && { after: readPlace(openCursor(cursor, 'checkpoints', filter)) }),
-    };
-    const { taken, hasMore } = await takeSome(walkCheckpoints(context, query), limit);
-    const last = taken.at(-1);
-    if (!hasMore || last === undefined) return { checkpoints: taken };
-    return { checkpoints: taken, cursor: sealCursor(formatPlace(last), 'checkpoints', filter) };
+    const query = { isPaused: paused, ...(workflow !== undefined && { graphId: workflow }) };
+    const { checkpoints, next } = await pageOfCheckpoints(context, query, {
+      limit,
+      ...(cursor !== undefined && { start: readMark(openCursor(cursor, 'checkpoints', filter)) }),
+    });
+    return { checkpoints, ...(next !== undefined && { cursor: sealCursor(formatMark(next), 'checkpoints', filter) }) };
   },
 };
