@@ -52,7 +52,8 @@ async function withBad(bads: readonly Bad[], look: (ended: Ended) => Promise<voi
   const supervisor = new Supervisor(['--max-old-space-size=96', script, store, way]);
   const ids = way === 'apart' ? [...bads, ...healthyIds] : healthyIds;
   try {
-    await until('the runs have ended', haveEnded(engine, ids), 50);
+    // Each suspect has a process of its own, one after another.
+    await until('the runs have ended', haveEnded(engine, ids), 50, 150_000);
     for (const runId of healthyIds) expect(await statusOf(engine, runId)).toBe('completed');
     await look({ engine, supervisor });
   } catch (error) {
@@ -91,7 +92,7 @@ test('P1 O7 nodes that end their process fail by name when what may have happene
     const [doubt] = await engine.waits('killedInStep');
     expect([doubt?.kind, doubt?.step]).toEqual(['doubt', 'pay']);
   });
-});
+}, 180_000);
 
 test.skipIf(!isProving)(
   'O7.3 without a module to isolate it in, a suspect waits for an idle worker and is never condemned (in npm run prove: it waits for real)',

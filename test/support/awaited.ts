@@ -25,14 +25,16 @@ export async function within<T>(what: string, promise: Promise<T>, tell?: () => 
 /**
  * The first value that is neither false nor undefined. It looks once a turn of the event loop, 10,000 times at most; or every so many ms,
  * for what other processes and real timers do.
+ * @param forMs - how long it looks, if more than usual: for many processes that start one after another, in a test whose timeout is longer
  * @throws an error that says what was awaited, if it does not come
  */
 export async function until<T>(
   what: string,
   look: () => T | false | undefined | Promise<T | false | undefined>,
   everyMs?: number,
+  forMs: number = patienceMs,
 ): Promise<T> {
-  const looks = everyMs === undefined ? 10_000 : patienceMs / everyMs;
+  const looks = everyMs === undefined ? 10_000 : forMs / everyMs;
   for (let count = 0; count < looks; count += 1) {
     const found = await look();
     if (found !== undefined && found !== false) return found;

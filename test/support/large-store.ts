@@ -2,12 +2,15 @@
 import { AgentGraph, END, humanNode, NodeFailure, START, type GraphSchemas } from '../../src/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 
-export interface LargeSizes {
-  readonly runs: number;
-  readonly questions: number;
-  /** Of the long run. */
+/** A run whose one node fails at its last visit. */
+export interface LongSizes {
   readonly nodes: number;
   readonly visitsOfEach: number;
+}
+
+export interface LargeSizes extends LongSizes {
+  readonly runs: number;
+  readonly questions: number;
 }
 
 const chains = 20;
@@ -16,12 +19,9 @@ const chains = 20;
 type AnyGraph = AgentGraph<GraphSchemas, Record<string, unknown>>;
 
 /** `long`: chains of nodes beside each other, each gone through several times; one node fails at its last visit. */
-function longGraph({ nodes, visitsOfEach }: LargeSizes): AnyGraph {
+function longGraph({ nodes, visitsOfEach }: LongSizes, id = 'long'): AnyGraph {
   const length = Math.max(2, Math.floor(nodes / chains));
-  const graph = new AgentGraph<GraphSchemas, Record<string, unknown>>(
-    {},
-    { id: 'long', checkpointPolicy: 'every_node' },
-  );
+  const graph = new AgentGraph<GraphSchemas, Record<string, unknown>>({}, { id, checkpointPolicy: 'every_node' });
   for (let chain = 0; chain < chains; chain += 1) {
     const name = (at: number): string => `c${chain}_${at}`;
     for (let at = 0; at < length; at += 1) {
@@ -42,6 +42,17 @@ function longGraph({ nodes, visitsOfEach }: LargeSizes): AnyGraph {
     );
   }
   return graph;
+}
+
+/** Long runs by their ids, each of a graph of its own. @param file - of the SQLite store */
+export async function makeLongRuns(file: string, runs: Readonly<Record<string, LongSizes>>): Promise<void> {
+  const store = openSqliteStore({ path: file });
+  for (const [runId, sizes] of Object.entries(runs)) {
+    const graph = longGraph(sizes, `graph-of-${runId}`).compile({ store });
+    await graph.invoke({}, { runId });
+    await graph.close();
+  }
+  await store.close();
 }
 
 /** @param file - of the SQLite store */
