@@ -1,11 +1,14 @@
-/** Stores blobs as files named by their hash, in one folder for each tenant. Large blobs are compressed if that makes them smaller. */
+/**
+ * Stores blobs as files named by their hash, in one folder for each tenant. Large blobs are compressed if that makes them smaller, very
+ * large ones in pieces, so that a part is read without the whole.
+ */
 import type * as FileCalls from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { BlobRow, BlobRange, BlobStore } from '../ports/blobs.ts';
 import type { Page } from '../ports/store.ts';
-import { isBlobHash, hashBlob, cutRange, tenantFolder } from './blob-hash.ts';
+import { isBlobHash, hashBlob, tenantFolder } from './blob-hash.ts';
 import { CairnError, fileFault } from '../errors.ts';
-import { unpackedBytesMax } from '../state/values/packed-size.ts';
+import { asIs, asOne, decompress, forms, hashOfFile, pack, readStored, type StoredFile } from './file-forms.ts';
 
 // File operations of the blob store. A file is complete and durable before it has its name.
 
@@ -126,10 +129,8 @@ const pageSize = 1_000;
 /** A partial file older than this is of a process that died. */
 const abandonedMs = 24 * 3_600_000;
 
-/** @param suffix - suffix of compressed files */
 async function sweepFolder(
   folder: string,
-  suffix: string,
   nowMs: number,
   { limit = pageSize, cursor = '' }: { readonly limit?: number; readonly cursor?: string },
 ): Promise<Page<BlobRow>> {
@@ -137,9 +138,9 @@ async function sweepFolder(
   for (const group of await listFolder(folder)) {
     if (group < cursor.slice(0, 2)) continue;
     for (const file of await listFolder(join(folder, group))) {
-      const hash = file.endsWith(suffix) ? file.slice(0, -suffix.length) : file;
+      const hash = hashOfFile(file);
       const path = join(folder, group, file);
-      if (!isBlobHash(hash)) await tidy(path, nowMs - abandonedMs);
+      if (hash === undefined) await tidy(path, nowMs - abandonedMs);
       else if (hash > cursor && hash !== rows.at(-1)?.hash) {
         const at = await youngAt(path);
         if (at === undefined) continue;
@@ -164,12 +165,6 @@ async function tidy(path: string, before: number): Promise<void> {
     if (!isMissing(error)) throw error;
   }
 }
-
-/** Blobs of at least this size are compressed. Smaller files take a block of the disk anyway. */
-const compressedFromBytes = 16 * 1024;
-/** Compressed bytes are stored only if they are smaller than this share of the original. */
-const worthRatio = 0.9;
-const compressedSuffix = '.zst';
 
 /**
  * Makes a blob store in a folder.
@@ -207,94 +202,94 @@ class FileBlobs implements BlobStore {
     return this.#do(async () => {
       const hash = hashBlob(copy);
       const path = this.#pathOf(tenant, hash);
-      if (await makeYoung(path, copy.length, this.#now())) return hash;
-      const compressed = await compress(copy);
-      if (compressed === undefined) await writeDurably(path, copy, this.#now());
-      else if (!(await makeYoung(path + compressedSuffix, compressed.length, this.#now()))) {
-        await writeDurably(path + compressedSuffix, compressed, this.#now());
-        // An uncompressed file that was cut short would be found first, so it is removed.
-        await (await files()).rm(path, { force: true });
-      }
+      if ((await makeYoung(path, copy.length, this.#now())) || (await this.#keepAsOne(path, copy))) return hash;
+      const packed = pack(copy);
+      const { form, bytes: written } = packed ?? { form: asIs, bytes: copy };
+      if (packed !== undefined && (await makeYoung(path + form, written.length, this.#now()))) return hash;
+      await writeDurably(path + form, written, this.#now());
+      // A file in another form is damaged, or it would have been kept. One that was cut short would be found first.
+      const others = packed === undefined ? [] : forms.filter((other) => other !== form);
+      for (const other of others) await (await files()).rm(path + other, { force: true });
       return hash;
     });
   }
 
-  get(tenant: string, hash: string, range?: BlobRange): Promise<Uint8Array> {
-    return this.#do(async () => {
-      const path = this.#pathOf(tenant, hash);
-      const { readFile, open } = await files();
-      const found = await ifThere(async () => {
-        if (range === undefined) return new Uint8Array(await readFile(path));
-        const file = await open(path, 'r');
-        try {
-          const { offset = 0, length = (await file.stat()).size } = range;
-          const part = new Uint8Array(Math.max(0, Math.min(length, (await file.stat()).size - offset)));
-          await file.read(part, 0, part.length, offset);
-          return part;
-        } finally {
-          await file.close();
-        }
-      });
-      if (found !== undefined) return range === undefined ? requireHash(found, hash) : found;
-      const compressed = await ifThere(() => readFile(path + compressedSuffix));
-      if (compressed === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name });
-      return cutRange(requireHash(await decompress(compressed, hash), hash), range);
-    });
+  /** Whether these bytes are there compressed as one. If so, they are made young: they are not kept twice. */
+  async #keepAsOne(path: string, bytes: Uint8Array): Promise<boolean> {
+    const compressed = await ifThere(async () => (await files()).readFile(path + asOne));
+    if (compressed === undefined) return false;
+    try {
+      if (Buffer.compare(decompress(compressed), bytes) !== 0) return false;
+    } catch {
+      return false;
+    }
+    return makeYoung(path + asOne, undefined, this.#now());
   }
 
-  async *stream(tenant: string, hash: string, range: BlobRange = {}): AsyncGenerator<Uint8Array> {
+  /** Opens a blob's file in the form that is there. @throws BLOB_NOT_FOUND */
+  async #open(tenant: string, hash: string): Promise<StoredFile> {
     const path = this.#pathOf(tenant, hash);
-    const isStored = await this.has(tenant, hash);
-    if (!isStored) throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name });
-    const isPlain = await this.#do(async () => (await youngAt(path)) !== undefined);
-    const pieces = isPlain ? createReader(path) : createUnpacker(path + compressedSuffix);
-    const sizeMax = isPlain ? Infinity : await this.#do(() => unpackedSizeMax(path + compressedSuffix));
-    const { offset = 0, length = Infinity } = range;
-    const seen = process.getBuiltinModule('node:crypto').createHash('sha256');
-    let at = 0;
-    try {
-      for await (const piece of pieces) {
-        seen.update(piece);
-        const part = piece.subarray(Math.max(0, offset - at), Math.max(0, offset + length - at));
-        at += piece.length;
-        if (at > sizeMax) throw new CairnError('BLOB_CORRUPT', { hash });
-        if (part.length > 0) yield part;
-        if (at >= offset + length) return;
-      }
-    } catch (error) {
-      if (fileCode(error).startsWith('Z')) throw new CairnError('BLOB_CORRUPT', { hash }, { cause: error });
-      throw fileFault(this.name, error);
+    const { open } = await files();
+    for (const form of forms) {
+      const file = await ifThere(() => open(path + form, 'r'));
+      if (file !== undefined) return { file, form, sizeBytes: (await file.stat()).size };
     }
-    if (seen.digest('hex') !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
+    throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name });
+  }
+
+  async get(tenant: string, hash: string, range?: BlobRange): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this.#read(tenant, hash, range, true)) pieces.push(piece);
+    return new Uint8Array(Buffer.concat(pieces));
+  }
+
+  stream(tenant: string, hash: string, range?: BlobRange): AsyncGenerator<Uint8Array> {
+    return this.#read(tenant, hash, range, false);
+  }
+
+  /** @param atOnce - all bytes may come as one piece */
+  async *#read(
+    tenant: string,
+    hash: string,
+    range: BlobRange | undefined,
+    atOnce: boolean,
+  ): AsyncGenerator<Uint8Array> {
+    const stored = await this.#do(() => this.#open(tenant, hash));
+    try {
+      yield* readStored(stored, hash, range ?? {}, atOnce);
+    } catch (error) {
+      throw fileFault(this.name, error);
+    } finally {
+      await stored.file.close();
+    }
   }
 
   has(tenant: string, hash: string): Promise<boolean> {
     return this.#do(async () => {
       if (!isBlobHash(hash)) return false;
-      const path = this.#pathOf(tenant, hash);
-      return ((await youngAt(path)) ?? (await youngAt(path + compressedSuffix))) !== undefined;
+      for (const form of forms) if ((await youngAt(this.#pathOf(tenant, hash) + form)) !== undefined) return true;
+      return false;
     });
   }
 
   touch(tenant: string, hash: string): Promise<boolean> {
     return this.#do(async () => {
       if (!isBlobHash(hash)) return false;
-      const path = this.#pathOf(tenant, hash);
-      return (
-        (await makeYoung(path, undefined, this.#now())) || makeYoung(path + compressedSuffix, undefined, this.#now())
-      );
+      for (const form of forms)
+        if (await makeYoung(this.#pathOf(tenant, hash) + form, undefined, this.#now())) return true;
+      return false;
     });
   }
 
   sweep: BlobStore['sweep'] = (tenant, query = {}) =>
-    this.#do(() => sweepFolder(this.#folderOf(tenant), compressedSuffix, this.#now(), query));
+    this.#do(() => sweepFolder(this.#folderOf(tenant), this.#now(), query));
 
   remove(tenant: string, hash: string, olderThanMs: number): Promise<boolean> {
     return this.#do(async () => {
-      const path = this.#pathOf(tenant, hash);
       const before = this.#now() - olderThanMs;
-      const removed = [await removeOld(path, before), await removeOld(path + compressedSuffix, before)];
-      return removed.includes(true);
+      let isRemoved = false;
+      for (const form of forms) isRemoved = (await removeOld(this.#pathOf(tenant, hash) + form, before)) || isRemoved;
+      return isRemoved;
     });
   }
 
@@ -305,46 +300,6 @@ class FileBlobs implements BlobStore {
       throw fileFault(this.name, error);
     }
   }
-}
-
-/** Compresses bytes; undefined if they are too few or would hardly become smaller. */
-async function compress(bytes: Uint8Array): Promise<Uint8Array | undefined> {
-  if (bytes.length < compressedFromBytes) return undefined;
-  const compressed = process.getBuiltinModule('node:zlib').zstdCompressSync(bytes);
-  const isReadable = bytes.length <= unpackedBytesMax(compressed.length);
-  return isReadable && compressed.length <= bytes.length * worthRatio ? compressed : undefined;
-}
-
-/** Decompresses bytes. @throws BLOB_CORRUPT */
-async function decompress(bytes: Uint8Array, hash: string): Promise<Uint8Array> {
-  try {
-    const limit = { maxOutputLength: unpackedBytesMax(bytes.length) };
-    return new Uint8Array(process.getBuiltinModule('node:zlib').zstdDecompressSync(bytes, limit));
-  } catch (error) {
-    throw new CairnError('BLOB_CORRUPT', { hash }, { cause: error });
-  }
-}
-
-async function unpackedSizeMax(path: string): Promise<number> {
-  return unpackedBytesMax((await (await files()).stat(path)).size);
-}
-
-function createReader(path: string): AsyncIterable<Uint8Array> {
-  return process.getBuiltinModule('node:fs').createReadStream(path);
-}
-
-/** Decompresses a file as a stream. Errors of the file reach the reader, and a reader that stops early closes the file. */
-function createUnpacker(path: string): AsyncIterable<Uint8Array> {
-  const { pipeline } = process.getBuiltinModule('node:stream');
-  const { createZstdDecompress } = process.getBuiltinModule('node:zlib');
-  const { createReadStream } = process.getBuiltinModule('node:fs');
-  return pipeline(createReadStream(path), createZstdDecompress(), () => undefined);
-}
-
-/** Verifies the hash and returns the bytes. @throws BLOB_CORRUPT */
-function requireHash(bytes: Uint8Array, hash: string): Uint8Array {
-  if (hashBlob(bytes) !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
-  return bytes;
 }
 
 async function ifThere<Result>(read: () => Promise<Result>): Promise<Result | undefined> {

@@ -113,6 +113,22 @@ describe.skipIf(typeof started === 'string')('blobs in S3', () => {
     }
   });
 
+  test('C5 of a part, the bytes of that part are asked for', async () => {
+    const ranges: unknown[] = [];
+    const client = server.client();
+    const send = (command: never, options?: never): Promise<unknown> => {
+      const { Range } = (command as { readonly input: { readonly Range?: string } }).input;
+      if (Range !== undefined) ranges.push(Range);
+      return client.send(command, options);
+    };
+    const blobs = createS3Blobs({ bucket: server.bucket, client: { send } });
+    const bytes = Uint8Array.from({ length: 3 * megabyte }, (_, index) => index >> 12);
+    const hash = await blobs.put(acme, bytes);
+    const part = await blobs.get('acme', hash, { offset: megabyte, length: 65_536 });
+    expect(Buffer.compare(part, bytes.subarray(megabyte, megabyte + 65_536))).toBe(0);
+    expect(ranges).toEqual([`bytes=${megabyte}-${megabyte + 65_535}`]);
+  });
+
   test.each<[string, Answer]>([
     ['a page of a proxy', { body: page }],
     ['a page that tells no length', { body: page, isChunked: true }],

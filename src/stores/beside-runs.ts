@@ -24,7 +24,8 @@ export async function* readPieces(
   const from = Math.min(range.offset ?? 0, sizeBytes);
   const to = Math.min(from + (range.length ?? sizeBytes), sizeBytes);
   const sum = from === 0 && to === sizeBytes ? createHash('sha256') : undefined;
-  for (let no = Math.floor(from / pieceBytes); no * pieceBytes < to; no += 1) {
+  const end = from < to ? Math.ceil(to / pieceBytes) : 0;
+  for (let no = Math.floor(from / pieceBytes); no < end; no += 1) {
     const piece = await readPiece(no);
     if (piece === undefined) throw new CairnError('BLOB_CORRUPT', { hash });
     sum?.update(piece);

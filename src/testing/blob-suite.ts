@@ -149,6 +149,22 @@ const tests: Readonly<Record<string, (made: BlobsUnderTest) => Promise<void>>> =
     await expectCode(collectPieces(blobs.stream('acme', hashOf(bytesOf('none')))), 'BLOB_NOT_FOUND');
   },
 
+  'C5 a part of a blob is the same bytes wherever it begins and ends, also where a store cuts the blob': async ({
+    blobs,
+  }) => {
+    const bytes = bytesOf(Array.from({ length: 300_000 }, (_, index) => `${index},`).join(''));
+    const hash = await blobs.put(acme, bytes);
+    for (const cut of [16, 64, 256, 512, 1_024, 1_792].map((kib) => kib * 1_024))
+      for (const offset of [cut - 1, cut, cut + 1])
+        for (const length of [1, 2, 70_000]) {
+          const part = await blobs.get('acme', hash, { offset, length });
+          assert.equal(Buffer.compare(part, bytes.subarray(offset, offset + length)), 0, `${offset} ${length}`);
+        }
+    const end = { offset: bytes.length - 2, length: 9 };
+    assert.equal(Buffer.compare(await collectPieces(blobs.stream('acme', hash, end)), bytes.subarray(-2)), 0);
+    assert.equal((await blobs.get('acme', hash, { offset: bytes.length })).length, 0);
+  },
+
   'C5 a blob that is put again is young again': async ({ blobs, advance }) => {
     const hash = await blobs.put(acme, bytesOf('again'));
     await advance(2 * day);
