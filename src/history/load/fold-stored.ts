@@ -112,7 +112,8 @@ async function planLoad(store: Store, run: RunRow, seq: number): Promise<LoadPla
     const first = firstSeqOf(owner);
     if (upTo >= first) {
       if (upTo < owner.prunedBelow) throw prunedError(owner, upTo, owner.prunedBelow);
-      const found = await findSnapshot(store, owner, upTo);
+      // A run's first checkpoint is all of its state, so a snapshot of it would tell nothing more.
+      const found: FoundSnapshot = upTo === 0 ? {} : await findSnapshot(store, owner, upTo);
       damage ??= found.damage;
       spans.unshift({ run: owner, from: found.snapshot?.seq ?? first, to: upTo });
       if (found.snapshot !== undefined) return { base: found.snapshot, spans, ...(damage && { damage }) };
@@ -123,11 +124,12 @@ async function planLoad(store: Store, run: RunRow, seq: number): Promise<LoadPla
   return { spans, ...(damage && { damage }) };
 }
 
-async function findSnapshot(
-  store: Store,
-  run: RunRow,
-  upTo: number,
-): Promise<{ snapshot?: DecodedSnapshot; damage?: CairnError }> {
+interface FoundSnapshot {
+  readonly snapshot?: DecodedSnapshot;
+  readonly damage?: CairnError;
+}
+
+async function findSnapshot(store: Store, run: RunRow, upTo: number): Promise<FoundSnapshot> {
   let damage: CairnError | undefined;
   for (let row = await store.readSnapshot(run, upTo); row !== undefined;) {
     try {

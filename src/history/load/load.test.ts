@@ -1,6 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { anySteps, writeHistory } from '../../../test/history/model-history.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+import { AgentGraph, END, START } from '../../index.ts';
 import { loadState, readHistory } from './load.ts';
 
 test('C4 every checkpoint loads to its state, whatever snapshots and forks there are', async () => {
@@ -24,3 +26,29 @@ test('C4 every checkpoint loads to its state, whatever snapshots and forks there
     { numRuns: 100 },
   );
 }, 30_000);
+
+test('C4 the state of a run that has not begun is read without looking for a snapshot', async () => {
+  const store = createMemoryStore();
+  const asked: number[] = [];
+  const readSnapshot = store.readSnapshot.bind(store);
+  store.readSnapshot = (key, atOrBefore) => {
+    asked.push(atOrBefore);
+    return readSnapshot(key, atOrBefore);
+  };
+  const graph = new AgentGraph({}, { id: 'queued', checkpointPolicy: 'every_node' })
+    .addNode('a', () => 1)
+    .addEdge(START, 'a')
+    .addEdge('a', END)
+    .compile({ store });
+  await graph.start({}, { runId: 'r', detach: true });
+  const first = (await store.readRun({ tenant: 'default', runId: 'r' }))!;
+  asked.length = 0;
+  expect((await loadState(store, store.blobs!, first)).root.status).toBe('running');
+  expect(asked).toEqual([]);
+  await graph.resume('r');
+  const ended = (await store.readRun(first))!;
+  asked.length = 0;
+  expect((await loadState(store, store.blobs!, ended)).root.status).toBe('completed');
+  expect(asked).toEqual([ended.head]);
+  await graph.close();
+});
