@@ -34,6 +34,12 @@ const calls: Readonly<Record<string, readonly [call: (store: Store) => Promise<u
   'listRuns by label': [(store) => store.listRuns({ tenant, labels: { user: 'u7' }, limit: 20 }), 'labels_by_value'],
   'listRuns by time': [(store) => store.listRuns({ tenant, since: count - 5 }), 'runs_by_time', 'runs_by_no'],
   readCheckpoints: [(store) => store.readCheckpoints(key, { from: 0, to: 9, limit: 3 }), 'checkpoints_pkey'],
+  'readCheckpoints of two runs': [
+    (store) =>
+      Promise.all(['run-77', 'run-78'].map((runId) => store.readCheckpoints({ tenant, runId }, { from: 0, to: 0 }))),
+    'checkpoints_pkey',
+    'runs_by_id',
+  ],
   readSnapshot: [(store) => store.readSnapshot(key, 9), 'snapshots_pkey'],
   readMessages: [(store) => store.readMessages(key), 'messages_pkey'],
   hasMessage: [(store) => store.hasMessage(key, { kind: 'signal', name: 'x' }), 'messages_pkey'],

@@ -6,7 +6,7 @@ import { blobSuite } from '../../testing/blob-suite.ts';
 import { memoriesSuite } from '../../testing/memories-suite.ts';
 import { networkFaults, putNetworkBefore } from '../../testing/store-suite/random/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
-import { admission, tenant, type StoreUnderTest } from '../../testing/store-suite/examples.ts';
+import { admission, commitOf, startRun, tenant, type StoreUnderTest } from '../../testing/store-suite/examples.ts';
 import { openPostgresStore, type PostgresPool } from './index.ts';
 
 const server = await preparePostgres();
@@ -105,6 +105,65 @@ describe.skipIf(typeof server === 'string')(`Postgres store${typeof server === '
       await store.close();
     } finally {
       await serverOf().run('alter role current_user reset bytea_output');
+      await pool.end();
+    }
+  });
+
+  test('S3 reads of a few checkpoints of many runs share a statement, and each gets its own, in order', async () => {
+    await serverOf().empty();
+    const packageName = 'pg';
+    const { default: pg } = (await import(packageName)) as {
+      default: { Pool: new (settings: object) => PostgresPool };
+    };
+    const pool = new pg.Pool({ connectionString: serverOf().url });
+    const sent: string[] = [];
+    const counting = new Set<object>();
+    const counted: PostgresPool = {
+      connect: async () => {
+        const connection = await pool.connect();
+        if (counting.has(connection)) return connection;
+        counting.add(connection);
+        const query = connection.query.bind(connection);
+        connection.query = (statement) => {
+          sent.push(statement.text);
+          return query(statement);
+        };
+        return connection;
+      },
+      end: () => pool.end(),
+      on: (event, listener) => pool.on(event, listener),
+    };
+    const store = openPostgresStore({ pool: counted });
+    try {
+      for (const runId of ['a\0', 'b', 'c']) {
+        const claim = await startRun(store, runId);
+        await store.commit(commitOf(claim, 1));
+        await store.commit(commitOf(claim, 2));
+      }
+      sent.length = 0;
+      const read = async (runId: string, range: { from: number; to: number; limit?: number }) => {
+        const rows = await store.readCheckpoints({ tenant, runId }, range);
+        return rows.map(({ seq }) => seq);
+      };
+      const together = [
+        read('b', { from: 0, to: 2 }),
+        read('a\0', { from: 1, to: 2, limit: 1 }),
+        read('none', { from: 0, to: 0 }),
+        read('b', { from: 2, to: -1 }),
+        read('c', { from: 1, to: 3 }),
+        // A read of many is by itself.
+        read('c', { from: 0, to: Infinity }),
+      ];
+      expect(await Promise.all(together)).toEqual([[0, 1, 2], [1], [], [], [1, 2], [0, 1, 2]]);
+      const reads = sent.filter((text) => text.includes('checkpoints'));
+      expect(reads).toHaveLength(2);
+      const [row] = await store.readCheckpoints({ tenant, runId: 'b' }, { from: 1, to: 1 });
+      const [[same] = []] = await Promise.all(
+        [1, 2].map((seq) => store.readCheckpoints({ tenant, runId: 'b' }, { from: seq, to: seq })),
+      );
+      expect(same).toEqual(row);
+    } finally {
+      await store.close();
       await pool.end();
     }
   });

@@ -17,6 +17,7 @@ import {
   releaseClaim,
   renewClaims,
 } from './claims.ts';
+import { CheckpointReads } from './checkpoint-reads.ts';
 import { CommitLane } from './commit-lane.ts';
 import { Database, type PostgresPool } from './database.ts';
 import { examineServer } from './examine.ts';
@@ -177,6 +178,7 @@ function createReads(
   | 'readTags'
   | 'listWorkers'
 > {
+  const checkpoints = new CheckpointReads(tables.query);
   return {
     readIdentity: sharedByTurn(async () => {
       const [row] = await tables.query<{ identity: string }>(`select identity from S.store`);
@@ -185,7 +187,7 @@ function createReads(
     readRun: (key) => reads.readRun(tables, key),
     findRuns: (tenant, prefix, limit) => reads.findRuns(tables, tenant, prefix, limit),
     listRuns: (query) => reads.listRuns(tables, query),
-    readCheckpoints: (key, range) => reads.readCheckpoints(tables, key, range),
+    readCheckpoints: (key, range) => checkpoints.read(key, range),
     readSnapshot: (key, atOrBefore) => reads.readSnapshot(tables, key, atOrBefore),
     readMessages: (key) => reads.readMessages(tables, key),
     hasMessage: (key, message) => reads.hasMessage(tables, key, message),

@@ -1,7 +1,6 @@
 /** Reads of runs and of what belongs to them. */
 import type { CodeCount, OpenCounts } from '../../ports/run-counts.ts';
 import type {
-  CheckpointRow,
   CountQuery,
   MessageRow,
   OpenWait,
@@ -163,20 +162,8 @@ export async function countCodes(
   return rows.map(({ graph_id, code, runs }) => ({ graphId: fromText(graph_id), code: fromText(code), runs }));
 }
 
-export async function readCheckpoints(
-  tables: Tables,
-  key: RunKey,
-  { from, to, limit }: { readonly from: number; readonly to: number; readonly limit?: number },
-): Promise<readonly CheckpointRow[]> {
-  const rows = await tables.query<CheckpointRow>(
-    `select seq, at, body, checksum from S.checkpoints where run = ${runNo} and seq between $3 and $4 order by seq limit $5`,
-    [...keyOf(key), ...[from, to].map(toBigint), limit ?? null],
-  );
-  return rows.map(({ seq, at, body, checksum }) => ({ seq, at, body: toBytes(body), checksum: toBytes(checksum) }));
-}
-
 /** A number that a column of 64 bits can be compared with: callers name infinity for "all". */
-const toBigint = (value: number): number => Math.max(-never, Math.min(never, Math.trunc(value)));
+export const toBigint = (value: number): number => Math.max(-never, Math.min(never, Math.trunc(value)));
 
 export async function readSnapshot(tables: Tables, key: RunKey, atOrBefore: number): Promise<SnapshotRow | undefined> {
   const [row] = await tables.query<SnapshotRow>(
