@@ -33,10 +33,14 @@ export interface MeasuredServer {
 /** A page of the log is written whole the first time after each of the server's own checkpoints, so none of those comes meanwhile. */
 const settings = ['max_wal_size=4GB', 'checkpoint_timeout=1h', 'autovacuum_naptime=5s'];
 
-/** Starts a server; CAIRN_BENCH_POSTGRES is the URL of another to measure on. @throws NotMeasured there is none */
-export async function startServer(): Promise<MeasuredServer> {
+/**
+ * Starts a server; CAIRN_BENCH_POSTGRES is the URL of another to measure on.
+ * @param more - settings besides, for one that is started
+ * @throws NotMeasured there is none
+ */
+export async function startServer(more: readonly string[] = []): Promise<MeasuredServer> {
   const named = process.env['CAIRN_BENCH_POSTGRES'];
-  const server = named === undefined ? await startPostgres(settings) : undefined;
+  const server = named === undefined ? await startPostgres([...settings, ...more]) : undefined;
   if (typeof server === 'string') throw new NotMeasured(server);
   const url = server?.url ?? named ?? '';
   const packageName = 'pg';

@@ -1,0 +1,136 @@
+/**
+ * What a run of ten steps takes of the CPU of a fleet, worker and server told apart, beside openworkflow and DBOS in the same
+ * interleaved run: `npm run bench:fleets [-- --runs N --reps N --workers 1,2,3 --only PATTERN --beside FOLDER]`, once this checkout is
+ * built. `--beside` adds another built checkout.
+ */
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { cairnFleet, fillQueue, peerFleet, workQueue, type FleetSystem } from './fleet.ts';
+import { median } from './median.ts';
+import { startServer, type MeasuredServer } from './postgres.ts';
+import { openServerCpu } from './server-cpu.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '1500' },
+    reps: { type: 'string', default: '3' },
+    workers: { type: 'string', default: '1,2,3' },
+    only: { type: 'string', default: '' },
+    beside: { type: 'string' },
+  },
+});
+const runs = Number(options.runs);
+const root = resolve(import.meta.dirname, '..');
+const cache = join(root, 'node_modules/.cache');
+mkdirSync(cache, { recursive: true });
+const folder = mkdtempSync(join(cache, 'cairn-fleets-'));
+
+interface Measured {
+  readonly seconds: number;
+  readonly statements: number;
+  readonly workerMs: number;
+  readonly serverMs: number;
+}
+
+interface Cell {
+  readonly system: FleetSystem;
+  readonly store: FleetSystem['stores'][number];
+  readonly workers: number;
+  readonly measured: Measured[];
+}
+
+const systems: readonly FleetSystem[] = [
+  cairnFleet('Cairn', root, folder),
+  ...(options.beside === undefined ? [] : [cairnFleet(`Cairn in ${options.beside}`, options.beside, folder)]),
+  peerFleet('openworkflow', ['Postgres', 'SQLite'], 'fleet-openworkflow.mjs', [
+    'openworkflow@0.10.1',
+    'postgres@3.4.9',
+  ]),
+  peerFleet('DBOS', ['Postgres'], 'fleet-dbos.mjs', ['@dbos-inc/dbos-sdk@5.3.0', 'pg@8']),
+];
+
+const cells: readonly Cell[] = (['Postgres', 'SQLite'] as const)
+  .flatMap((store) =>
+    options.workers
+      .split(',')
+      .flatMap((workers) =>
+        systems
+          .filter(({ stores }) => stores.includes(store))
+          .map((system): Cell => ({ system, store, workers: Number(workers), measured: [] })),
+      ),
+  )
+  .filter(({ system, store, workers }) => new RegExp(options.only, 'i').test(`${system.name} ${store} ${workers}`));
+
+let databases = 0;
+
+/** A queue on Postgres, in a database of its own, which is removed. */
+async function measureOnPostgres(
+  { system, workers }: Cell,
+  server: MeasuredServer,
+  cpu: () => number,
+): Promise<Measured> {
+  databases += 1;
+  const name = `fleet_${databases}`;
+  await server.pool.query(`create database ${name}`);
+  const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
+  fillQueue(system, url, runs);
+  await server.pool.query('select pg_stat_statements_reset()');
+  const before = cpu();
+  const { seconds, workerMs } = await workQueue(system, url, runs, workers);
+  const serverMs = cpu() - before;
+  const { rows } = await server.pool.query(`select sum(calls)::text as calls from pg_stat_statements`);
+  await server.pool.query(`drop database ${name} with (force)`);
+  return { seconds, workerMs, serverMs, statements: Number(rows[0]?.['calls']) };
+}
+
+/** A queue in a file, which is removed. What is asked of SQLite is counted by processes of their own. */
+async function measureOnSqlite({ system, workers, measured }: Cell): Promise<Measured> {
+  const [queued, worked] = [join(folder, 'queued'), join(folder, 'worked')];
+  for (const place of [queued, worked]) rmSync(place, { recursive: true, force: true });
+  mkdirSync(queued);
+  fillQueue(system, join(queued, 'runs.db'), runs);
+  const work = async (env: Readonly<Record<string, string>> = {}) => {
+    rmSync(worked, { recursive: true, force: true });
+    cpSync(queued, worked, { recursive: true });
+    return workQueue(system, join(worked, 'runs.db'), runs, workers, env);
+  };
+  const statements = measured[0]?.statements ?? (await work({ COUNT_STATEMENTS: '1' })).statements;
+  return { ...(await work()), serverMs: 0, statements };
+}
+
+function print({ system, store, workers, measured }: Cell): void {
+  const middle = (value: (one: Measured) => number): number => median(measured.map(value));
+  const aRun = (value: (one: Measured) => number, digits = 2): string => (middle(value) / runs).toFixed(digits);
+  const server = store === 'SQLite' ? '–' : aRun(({ serverMs }) => serverMs);
+  const line = [
+    `${system.name}, ${store}`,
+    workers,
+    (runs / middle(({ seconds }) => seconds)).toFixed(0),
+    aRun(({ statements }) => statements, 1),
+    aRun(({ workerMs }) => workerMs),
+    server,
+    aRun(({ workerMs, serverMs }) => workerMs + serverMs),
+  ];
+  console.log(`| ${line.join(' | ')} |`);
+}
+
+const server = cells.some(({ store }) => store === 'Postgres')
+  ? await startServer(['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.track_utility=on'])
+  : undefined;
+await server?.pool.query('create extension if not exists pg_stat_statements');
+const cpu = server && (await openServerCpu(server));
+for (let repetition = 0; repetition < Number(options.reps); repetition += 1)
+  for (const cell of cells) {
+    cell.measured.push(
+      cell.store === 'SQLite' ? await measureOnSqlite(cell) : await measureOnPostgres(cell, server!, cpu!),
+    );
+    console.error(cell.system.name, cell.store, cell.workers, JSON.stringify(cell.measured.at(-1)));
+  }
+console.log(
+  '| system, store | workers | runs a second | statements a run | worker, CPU ms a run | server, CPU ms | both |',
+);
+console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: |');
+cells.forEach(print);
+await server?.stop();
+rmSync(folder, { recursive: true, force: true });

@@ -1,0 +1,47 @@
+/** What a Postgres server of this machine has taken of the CPU: all its processes, also those that have ended. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { NotMeasured } from './group.ts';
+import type { MeasuredServer } from './postgres.ts';
+
+/** Linux counts in hundredths of a second. */
+const msPerTick = 10;
+
+interface ProcessTimes {
+  readonly parent: number;
+  /** Its own, in ms. */
+  readonly own: number;
+  /** Of its children that have ended, in ms. */
+  readonly ended: number;
+}
+
+function readTimes(pid: number | string): ProcessTimes | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name of the program, in parentheses, may have spaces.
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11);
+    return { parent: fields[1] ?? 0, own: (user + system) * msPerTick, ended: (endedUser + endedSystem) * msPerTick };
+  } catch {
+    // It has ended meanwhile.
+    return undefined;
+  }
+}
+
+/** @returns reads the CPU time of the server so far, in ms. @throws NotMeasured the server runs elsewhere */
+export async function openServerCpu({ pool }: MeasuredServer): Promise<() => number> {
+  const { rows } = await pool.query('select pg_backend_pid() as pid');
+  const main = readTimes(Number(rows[0]?.['pid']))?.parent ?? 0;
+  if (readTimes(main) === undefined)
+    throw new NotMeasured('the CPU of a server can be read on its own machine, on Linux');
+  return () => {
+    const server = readTimes(main);
+    const children = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(readTimes)
+      .filter((times) => times?.parent === main);
+    return (server?.own ?? 0) + (server?.ended ?? 0) + children.reduce((sum, times) => sum + (times?.own ?? 0), 0);
+  };
+}
