@@ -121,9 +121,12 @@ export function fileFault(store: string, error: unknown): CairnError {
 
 /** Options in printed commands, and those of them that take the word after them. */
 const printedOptions: ReadonlySet<string> = new Set(
-  '--all --answer --blobs --config --file --force --limit --resume --run --set --store'.split(' '),
+  '--after --all --answer --blobs --config --file --force --limit --paused --resume --run --set --store --workflow'.split(
+    ' ',
+  ),
 );
 const takingOptions: ReadonlySet<string> = new Set([
+  '--after',
   '--answer',
   '--blobs',
   '--config',
@@ -131,6 +134,7 @@ const takingOptions: ReadonlySet<string> = new Set([
   '--limit',
   '--set',
   '--store',
+  '--workflow',
 ]);
 
 /**

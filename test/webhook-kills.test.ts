@@ -50,7 +50,7 @@ test(`WH2 workers on a disk are killed ${kills} times: each end of a run is told
     const last = folder.start('worker');
     await until('each run is told', () => starts.every((runId) => told.has(runId)), 100);
     const deliveries = (): readonly { readonly status: string }[] =>
-      (folder.json('ls', '--graph', 'cairn:webhook', '--all') as { readonly runs: readonly { status: string }[] }).runs;
+      folder.jsonLines('ls', '--graph', 'cairn:webhook', '--all').rows as readonly { status: string }[];
     await until('each delivery is over', () => deliveries().every(({ status }) => status === 'completed'), 500);
     last.kill('SIGTERM');
     await within('the worker ends', once(last, 'close'));

@@ -31,6 +31,9 @@ export function optionNameOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
+/** The option that the help shows for a field. */
+export const shownOptionOf = (name: string, { shownName = name }: Field): string => optionNameOf(shownName);
+
 /** JSON where the text is JSON, else the text itself. */
 function parseValue(text: string): unknown {
   try {
@@ -101,15 +104,30 @@ function readField(field: Field, option: string, texts: readonly string[]): unkn
 }
 
 interface Collected {
+  /** By the options that the help shows. */
   readonly options: ReadonlyMap<string, readonly string[]>;
   readonly positionals: readonly string[];
 }
 
-function collect(args: readonly string[], byOption: ReadonlyMap<string, Field>): Collected {
+interface Option {
+  readonly field: Field;
+  readonly shown: string;
+}
+
+/** A field's options: the one that the help shows, and its own name where that is another one. */
+function optionsOf([name, field]: readonly [string, Field]): readonly (readonly [string, Option])[] {
+  const shown = shownOptionOf(name, field);
+  return [...new Set([shown, optionNameOf(name)])].map((option) => [option, { field, shown }]);
+}
+
+function collect(args: readonly string[], byOption: ReadonlyMap<string, Option>): Collected {
   const { tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(
-      [...byOption].map(([option, { type }]) => [option, { type: type === 'flag' ? 'boolean' : 'string' } as const]),
+      [...byOption].map(([option, { field }]) => [
+        option,
+        { type: field.type === 'flag' ? 'boolean' : 'string' } as const,
+      ]),
     ),
     strict: false,
     allowPositionals: true,
@@ -129,14 +147,15 @@ function collect(args: readonly string[], byOption: ReadonlyMap<string, Field>):
       continue;
     }
     const name = token.rawName === '-h' ? 'help' : token.name;
-    const field = byOption.get(name);
-    if (field === undefined) {
+    const option = byOption.get(name);
+    if (option === undefined) {
       const guess = token.rawName.startsWith('--') ? nearest(name, [...byOption.keys()]) : undefined;
       throw usage(`unknown option ${token.rawName}`, guess === undefined ? undefined : `Did you mean --${guess}?`);
     }
+    const { field, shown } = option;
     if (field.type !== 'flag' && token.value === undefined) throw usage(`--${name} needs a value`);
     if (field.type === 'flag' && token.value !== undefined) throw usage(`--${name} takes no value`);
-    options.set(name, [...(options.get(name) ?? []), token.value ?? '']);
+    options.set(shown, [...(options.get(shown) ?? []), token.value ?? '']);
   }
   return { options, positionals };
 }
@@ -169,13 +188,13 @@ function placePositionals(fields: Fields, positionals: readonly string[]): Reado
 export function parseArguments(fields: Fields, args: readonly string[]): Parsed {
   const known = { ...fields, ...globalFields };
   const options = Object.entries(known).filter(([, { isPositional }]) => isPositional !== true);
-  const collected = collect(args, new Map(options.map(([name, field]) => [optionNameOf(name), field])));
+  const collected = collect(args, new Map(options.flatMap(optionsOf)));
   const isHelp = collected.options.has('help');
   const placed = isHelp ? new Map<string, readonly string[]>() : placePositionals(fields, collected.positionals);
   const values: Record<string, unknown> = {};
   const texts: Record<string, readonly string[]> = {};
   for (const [name, field] of Object.entries(known)) {
-    const option = optionNameOf(name);
+    const option = shownOptionOf(name, field);
     const typed = placed.get(name) ?? collected.options.get(option);
     if (typed === undefined) {
       if (field.isRequired === true && field.isPositional !== true && !isHelp) throw usage(`--${option} is missing`);

@@ -31,7 +31,7 @@ test('H1 log, show, state and diff read a history, in 80 columns', () => {
 });
 
 test('H1 show says of a node whose question is open that it waits, also once the run has ended', () => {
-  const log = folder.cairn('log', 'r', '--json').out.trimEnd().split('\n');
+  const log = folder.cairn('log', 'r', '--json').out.trimEnd().split('\n').slice(0, -1);
   const entries = log.map((line) => JSON.parse(line) as { seq: number; change: readonly { kind: string }[] });
   const paused = entries.find(({ change }) => change.some(({ kind }) => kind === 'pause'))?.seq;
   expect(folder.cairn('show', `r@${paused}`).out).toMatch(/\napprove +waiting +1 +1 +1 open\n/);
@@ -52,11 +52,22 @@ test('P6 control characters of values are shown, not sent', () => {
   expect(folder.cairn('state', 'r', 'outputs.read.lines.1').out).toBe('\\x1b[2Jsecond\n');
 });
 
-test('H1 --json is one document, and a line for each checkpoint of a log', () => {
+test('H1 --json is one document, and a line for each checkpoint of a log with a last one that tells of the run', () => {
   const lines = folder.cairn('log', 'r', '--json').out.trimEnd().split('\n');
+  const end = JSON.parse(lines.pop() ?? '') as object;
   expect(lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(
     lines.map((_, index) => lines.length - 1 - index),
   );
+  expect(end).toEqual({
+    end: {
+      runId: 'r',
+      graphId: 'release',
+      status: 'completed',
+      head: lines.length - 1,
+      hasMore: false,
+      checkpoints: lines.length,
+    },
+  });
   expect(folder.json('ls')).toMatchObject({
     runs: [{ runId: 'r', graphId: 'release', status: 'completed' }],
     hasMore: false,

@@ -113,7 +113,7 @@ blocks:
 `;
   writeFileSync(join(folder.path, 'pay.yaml'), pay);
   expect(folder.cairn('run', 'pay.yaml', '--run-id', 'r', '--input', 'amount=5').code).toBe(0);
-  const lines = folder.cairn('log', 'r', '--json').out.trimEnd().split('\n');
+  const lines = folder.cairn('log', 'r', '--json').out.trimEnd().split('\n').slice(0, -1);
   const checkpoints = lines.map((line) => JSON.parse(line) as Logged);
   const begun = checkpoints.find(({ change }) =>
     change.some(({ kind, node }) => kind === 'intent' && node?.[0] === 'pay'),

@@ -23,7 +23,7 @@ interface Listed {
 
 /** Due times of runs that were started, in seconds since 1970. */
 function startedSeconds(folder: Folder): readonly number[] {
-  const { runs } = folder.json('ls', '--graph', 'report', '--all') as Listed;
+  const runs = folder.jsonLines('ls', '--graph', 'report', '--all').rows as Listed['runs'];
   return runs
     .map(({ runId }) => /[.:](\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(runId))
     .map(
@@ -122,7 +122,7 @@ test('W7.9 W7.10 W7.11 a schedule is paused, resumed, triggered and backfilled, 
   const done = await until(
     'all have run',
     () => {
-      const listed = folder.json('ls', '--graph', 'report', '--all') as Listed;
+      const listed = { runs: folder.jsonLines('ls', '--graph', 'report', '--all').rows } as Listed;
       return isDone(listed) ? listed : undefined;
     },
     500,

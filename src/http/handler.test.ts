@@ -275,6 +275,8 @@ describe('security', () => {
       [400, '/v1/waits?cursor=5~abcdefgh'],
       [400, '/v1/runs/r/checkpoints?cursor=odd'],
       [400, '/v1/checkpoints?cursor=odd'],
+      [400, '/v1/checkpoints?after=odd'],
+      [400, '/v1/runs?after=x&cursor=x'],
       [400, '/v1/runs/r/events?after=odd'],
       [400, '/v1/runs/r/events?until=odd'],
       [413, '/v1/runs', { body: big }],

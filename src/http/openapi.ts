@@ -28,6 +28,7 @@ function describe(route: OperationRoute): JsonSchema {
       in: inPath.has(name) ? 'path' : 'query',
       required: inPath.has(name) || field.isRequired === true,
       description: field.description,
+      ...((field.shownName ?? name) !== name && { deprecated: true }),
       schema: inPath.has(name) ? { type: 'string' } : querySchema(field),
     }));
   const inBody = names.filter(([name]) => !inPath.has(name));

@@ -21,6 +21,11 @@ export interface OperationRoute {
   readonly inPath: ReadonlySet<string>;
 }
 
+/** The names by which requests may give a field: first the one that is shown. */
+const namesOf = (name: string, { remoteName = name, shownName = remoteName }: Field): readonly string[] => [
+  ...new Set([shownName, remoteName]),
+];
+
 function routeOf(id: string, operation: AnyOperation): OperationRoute {
   const [method = '', path = ''] = operation.route?.split(' ') ?? [];
   const segments = path.slice(1).split('/');
@@ -30,7 +35,9 @@ function routeOf(id: string, operation: AnyOperation): OperationRoute {
     method,
     segments,
     operation,
-    fields: Object.fromEntries(remote.map(([name, field]) => [field.remoteName ?? name, { field, name }])),
+    fields: Object.fromEntries(
+      remote.flatMap(([name, field]) => namesOf(name, field).map((one) => [one, { field, name }] as const)),
+    ),
     inPath: new Set(segments.filter((segment) => segment.startsWith('{')).map((segment) => segment.slice(1, -1))),
   };
 }
@@ -77,6 +84,7 @@ export function readInput(
     const known = Object.hasOwn(route.fields, name) ? route.fields[name] : undefined;
     if (known === undefined || (route.inPath.has(name) && !(name in inPath)))
       throw invalid(`there is no field ${name}`, name);
+    if (input[known.name] !== undefined) throw invalid(`${name} is given under two names`, name);
     input[known.name] = value(known.field);
   };
   for (const [name, text] of Object.entries(inPath)) take(name, () => text);

@@ -43,7 +43,7 @@ test('K1d H1 a failed run says on every surface which line of the user threw, an
   expect(JSON.parse(folder.cairn('run', 'pay.ts', '--json').out)).toMatchObject({
     failures: [{ node: ['charge'], attempt: 2, message: 'card refused', causes: [{ code: 'ECONNREFUSED' }] }],
   });
-  const log = folder.cairn('log', 'r1', '--json').out.trim().split('\n');
+  const log = folder.cairn('log', 'r1', '--json').out.trim().split('\n').slice(0, -1);
   const failed = log
     .flatMap((line) => (JSON.parse(line) as { change: { kind: string; error?: object }[] }).change)
     .filter(({ error }) => error !== undefined);

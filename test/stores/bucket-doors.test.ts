@@ -60,7 +60,7 @@ describe.skipIf(typeof started === 'string')('the command line over blobs in S3'
     expect(folder.cairn('answer', 'r', 'yes', '--resume')).toMatchObject({ code: 0 });
     expect(folder.json('state', 'r', 'outputs.say.echoed')).toContain(large);
     expect(folder.cairn('show', 'r')).toMatchObject({ code: 0 });
-    expect(folder.json('verify')).toMatchObject({ isValid: true, reports: [{ faults: [] }] });
+    expect(folder.jsonLines('verify')).toMatchObject({ end: { isValid: true }, rows: [{ faults: [] }] });
     expect(folder.cairn('doctor').out.replaceAll(/\s+/gu, ' ')).toContain(
       `ok blobs large values are in s3://${server.bucket}/main`,
     );
@@ -100,7 +100,7 @@ describe.skipIf(typeof started === 'string')('the command line over blobs in S3'
     expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ blobs: 0 })]);
     expect(err).toMatch(/CAIRN_SHARED_BUCKET.*s3:\/\/runs\/shared has blobs of more than one store/u);
     expect(blobsUnder('shared')).toHaveLength(both);
-    expect(folder.json('verify', ...at('one'))).toMatchObject({ isValid: true });
+    expect(folder.jsonLines('verify', ...at('one'))).toMatchObject({ end: { isValid: true } });
   });
 
   test.skipIf(!isProving)(

@@ -60,7 +60,7 @@ describe.skipIf(typeof found === 'string')(
       await until('the run is completed', () => /d +completed +greet/.test(folder.cairn('ls').out), 20);
       worker.kill('SIGTERM');
       expect(folder.json('state', 'd', 'outputs.hello.echoed')).toMatch(/me$/);
-      expect(folder.json('verify')).toMatchObject({ isValid: true, reports: { length: 2 } });
+      expect(folder.jsonLines('verify')).toMatchObject({ end: { isValid: true, runs: 2 }, rows: { length: 2 } });
       expect(folder.cairn('doctor').code).toBe(0);
       expect(folder.cairn('fork', 'r@1', '--run-id', 'f').code).toBe(0);
       expect(folder.cairn('log', 'f').out).toContain('f greet');

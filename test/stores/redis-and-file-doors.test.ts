@@ -44,7 +44,7 @@ function useCommands(folder: ReturnType<typeof openFolder>): void {
   expect(folder.cairn('run', 'greet.yaml', '--run-id', 'r', '--input', 'who=you').code).toBe(0);
   expect(folder.cairn('ls').out).toMatch(/r +completed +greet/);
   expect(folder.json('state', 'r', 'outputs.hello.echoed')).toMatch(/you$/);
-  expect(folder.json('verify')).toMatchObject({ isValid: true, reports: { length: 1 } });
+  expect(folder.jsonLines('verify')).toMatchObject({ end: { isValid: true, runs: 1 }, rows: { length: 1 } });
   expect(folder.cairn('fork', 'r@1', '--run-id', 'f').code).toBe(0);
   expect(folder.cairn('log', 'f').out).toContain('f greet');
   // Each command is a process; the gate takes those that differ between stores.

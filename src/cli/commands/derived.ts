@@ -2,12 +2,12 @@
  * Makes the command of an operation that needs no words of its own: its arguments are the fields, and what it prints follows from the schema
  * of the output. A list of entries is a table, anything else stands under its name.
  */
-import type { AnyOperation, JsonSchema } from '../../operations/contract/operation.ts';
+import type { AnyOperation, Field, JsonSchema } from '../../operations/contract/operation.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { formatTime } from '../../operations/format/time.ts';
 import { withApp } from '../live/follow.ts';
-import { optionNameOf } from '../parse.ts';
+import { optionNameOf, shownOptionOf } from '../parse.ts';
 import { ofOperation, printNext, type Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { formatTable } from '../text/text-table.ts';
@@ -71,6 +71,18 @@ function print(session: Session, output: Entry, schema: JsonSchema): void {
     ]);
 }
 
+/** Says how the next page is shown: the same command with the cursor that this one gave. */
+function printMore(session: Session, { command = '', input }: AnyOperation, given: object, cursor: string): void {
+  const { screen, commandLine } = session;
+  const asked = Object.entries<Field>(input).flatMap(([name, field]) => {
+    const value = name === 'cursor' ? cursor : (given as Entry)[name];
+    if (value === undefined) return [];
+    const option = `--${shownOptionOf(name, field)}`;
+    return field.type === 'flag' ? [option] : [option, typeof value === 'string' ? value : JSON.stringify(value)];
+  });
+  screen.note(screen.paint('dim', `There are more: ${commandLine(command, ...asked)}`));
+}
+
 export function commandOf(operation: AnyOperation): Command {
   const { command = operation.name, input, isReadOnly, outputSchema, details } = operation;
   const places = Object.entries(input).flatMap(([name, { isPositional, isRequired }]) =>
@@ -86,7 +98,10 @@ export function commandOf(operation: AnyOperation): Command {
         const output = await perform(operation, app, given);
         if (session.isJson) session.printJson(output);
         else {
-          print(session, output as Entry, outputSchema);
+          const { cursor, ...shown } = output as Entry;
+          const isPage = 'cursor' in input && typeof cursor === 'string';
+          print(session, isPage ? shown : (output as Entry), outputSchema);
+          if (isPage) printMore(session, operation, given, cursor);
           printNext(session, operation.next?.(output));
         }
         return 0;

@@ -1,11 +1,13 @@
 /** `cairn log` */
-import { deathWords } from '../../operations/format/amounts.ts';
-import { perform } from '../../operations/contract/perform.ts';
+import { countOf, deathWords } from '../../operations/format/amounts.ts';
+import { checkInput, perform } from '../../operations/contract/perform.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { withReading } from '../../app/open-store/open-reading.ts';
 import {
   followLog,
   type LogEntry,
+  type LogHead,
+  openWholeLog,
   readLog,
   type ReadLogInput,
   type ReadLogOutput,
@@ -14,6 +16,7 @@ import { CairnError } from '../../errors.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { describeChange } from '../text/change-text.ts';
 import { type Command, ofOperation } from '../command.ts';
+import { printJsonLines } from '../json-lines.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { toneOf } from '../text/tone.ts';
@@ -32,27 +35,70 @@ function toCells({ seq, at, sizeBytes, change, tags }: LogEntry, now: number): r
   return [String(seq), formatAge(now - at), String(sizeBytes), names + describeChange(change)];
 }
 
-function printLog({ screen, commandLine }: Session, output: ReadLogOutput, now: number): void {
-  const { runId, graphId, status, parent, entries, hasMore } = output;
+function printHead({ screen }: Session, head: LogHead): void {
+  const { runId, graphId, status, parent } = head;
   const from = parent === undefined ? '' : screen.paint('dim', ` forked from ${printable(parent.runId)}@${parent.seq}`);
   screen.print(
     `${screen.paint('strong', printable(runId))} ${printable(graphId)} ${screen.paint(toneOf(status), status)}${from}`,
   );
-  const died = deathWords(output.deaths);
+  const died = deathWords(head.deaths);
   if (died !== undefined) screen.print(screen.paint('warn', died));
+}
+
+function printEntries({ screen }: Session, entries: readonly LogEntry[], now: number): void {
   const rows = entries.map((entry) => toCells(entry, now));
   screen.print(formatTable(columns, rows, screen));
+}
+
+function printLog(session: Session, output: ReadLogOutput, now: number): void {
+  const { screen, commandLine } = session;
+  const { runId, entries, hasMore } = output;
+  printHead(session, output);
+  printEntries(session, entries, now);
   if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('log', runId, '--all')}`));
+}
+
+/** So many checkpoints are one table; longer logs are printed page by page. */
+const pageEntries = 500;
+
+async function printWholeLog(
+  session: Session,
+  { head, entries }: Awaited<ReturnType<typeof openWholeLog>>,
+  now: number,
+): Promise<void> {
+  printHead(session, head);
+  let page: LogEntry[] = [];
+  let count = 0;
+  for await (const entry of entries) {
+    count += 1;
+    if (page.push(entry) < pageEntries) continue;
+    printEntries(session, page, now);
+    page = [];
+  }
+  if (page.length > 0 || count === 0) printEntries(session, page, now);
+  if (count > pageEntries) session.screen.note(session.screen.paint('dim', countOf(count, 'checkpoint')));
+}
+
+async function* entriesOf({ entries, ...end }: ReadLogOutput): AsyncGenerator<LogEntry, object> {
+  yield* entries;
+  return { ...end, checkpoints: entries.length };
+}
+
+async function* endingWith(
+  head: LogHead,
+  entries: Awaited<ReturnType<typeof openWholeLog>>['entries'],
+): AsyncGenerator<LogEntry, object> {
+  const end = yield* entries;
+  return { ...head, hasMore: false, ...end };
 }
 
 interface LogArguments extends ReadLogInput {
   readonly follow?: boolean;
-  readonly after?: string;
   readonly live?: boolean;
 }
 
 /** Prints each checkpoint as it is recorded, oldest first, until the run ends. Ctrl-C stops to look, and does nothing to the run. */
-function followRun(session: Session, { run, after, live = false }: LogArguments): Promise<number> {
+function followRun(session: Session, { run, cursor: after, live = false }: LogArguments): Promise<number> {
   return withHistory(session, async (context) => {
     const interrupt = listenForInterrupt();
     const leaving = new AbortController();
@@ -84,7 +130,10 @@ export const logCommand: Command<LogArguments> = {
     ...readLog.input,
     follow: { type: 'flag', description: 'oldest first, and on as it is recorded, over pauses, until the run ends' },
     live: { type: 'flag', description: 'with --follow: what nodes are just making, too' },
-    after: { type: 'text', description: 'with --follow: only after this seq, or the cursor of an event' },
+    cursor: {
+      ...readLog.input.cursor,
+      description: `${readLog.input.cursor.description}; with --follow: only what comes after this seq, or the cursor of an event`,
+    },
   },
   details: 'Each line is a checkpoint: RUN@SEQ names it for show, state, diff and fork.',
   examples: [
@@ -99,19 +148,23 @@ export const logCommand: Command<LogArguments> = {
       does: 'the whole history, a line of JSON for each checkpoint',
     },
   ],
-  execute(session, { follow, after, live, ...input }) {
+  execute(session, { follow, live, ...input }) {
     if (follow === true) {
-      const { run } = input;
-      return followRun(session, { run, ...(after !== undefined && { after }), ...(live === true && { live }) });
+      const { run, cursor } = input;
+      return followRun(session, { run, ...(cursor !== undefined && { cursor }), ...(live === true && { live }) });
     }
-    if (after !== undefined || live !== undefined)
-      throw new CairnError('USAGE_INVALID', {
-        reason: '--after and --live are for --follow',
-        hint: 'Give --follow too.',
-      });
+    if (live !== undefined)
+      throw new CairnError('USAGE_INVALID', { reason: '--live is for --follow', hint: 'Give --follow too.' });
     return withReading(session, async (context) => {
+      if (input.all === true) {
+        checkInput(readLog.input, input);
+        const whole = await openWholeLog(context, input);
+        if (session.isJson) await printJsonLines(session, endingWith(whole.head, whole.entries));
+        else await printWholeLog(session, whole, context.now());
+        return 0;
+      }
       const output = await perform(readLog, context, input);
-      if (session.isJson) for (const entry of output.entries) session.printJson(entry);
+      if (session.isJson) await printJsonLines(session, entriesOf(output));
       else printLog(session, output, context.now());
       return 0;
     });

@@ -9,7 +9,7 @@ import {
 import { withReading } from '../../app/open-store/open-reading.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { type Command, ofOperation } from '../command.ts';
-import { printJsonList } from '../json-list.ts';
+import { printJsonLines } from '../json-lines.ts';
 import { boundYoungMemory } from '../young-memory.ts';
 import { noteNone, type Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -70,7 +70,7 @@ export const lsCommand: Command<ListRunsInput> = {
     { line: 'cairn ls --status paused,failed --graph release-notes', does: 'what needs attention' },
     { line: 'cairn ls --group error --since 1d', does: 'why runs failed, and how many' },
     { line: 'cairn ls --group status --graph release-notes', does: 'how many runs have each status' },
-    { line: 'cairn ls --all --json', does: 'everything, for a program' },
+    { line: 'cairn ls --all --json', does: 'everything, for a program: a JSON document a line' },
   ],
   async execute(session, input) {
     if (input.error !== undefined || input.node !== undefined || input.group === 'error')
@@ -127,7 +127,7 @@ const pageRuns = 500;
 async function listAll(session: Session, runs: ReturnType<typeof listEachRun>, now: number): Promise<number> {
   boundYoungMemory();
   if (session.isJson) {
-    await printJsonList(session, 'runs', runs);
+    await printJsonLines(session, runs);
     return 0;
   }
   let page: ListedRun[] = [];

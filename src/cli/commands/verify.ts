@@ -4,6 +4,7 @@ import { errorTable, CairnError } from '../../errors.ts';
 import { type Command, ofOperation } from '../command.ts';
 import { namesStore, type Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
+import type { HistoryContext } from '../../operations/contract/operation.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { missingStore } from '../../app/open-store/open-reading.ts';
 import {
@@ -14,7 +15,7 @@ import {
   type VerifyReport,
   type VerifyRunsInput,
 } from '../../operations/store/verify-runs.ts';
-import { printJsonList } from '../json-list.ts';
+import { printJsonLines } from '../json-lines.ts';
 import { boundYoungMemory } from '../young-memory.ts';
 import { countEach, openProgress } from '../live/progress.ts';
 import { countOf } from '../../operations/format/amounts.ts';
@@ -23,6 +24,7 @@ export const verifyCommand: Command<VerifyRunsInput> = {
   ...ofOperation(verifyRuns),
   examples: [
     { line: 'cairn verify', does: 'every run of the store' },
+    { line: 'cairn verify --json', does: 'the same for a program: a JSON document a line' },
     { line: 'cairn verify 0198c2f4 --json', does: 'one run; a program reads the faults' },
   ],
   async execute(session, input) {
@@ -30,28 +32,24 @@ export const verifyCommand: Command<VerifyRunsInput> = {
     // Whoever verifies a store that is not there has named another one: that it is whole would be no answer.
     if (missing !== undefined)
       throw new CairnError('STORE_UNAVAILABLE', { store: missing, reason: 'it is not there', hint: namesStore });
-    if (input.run === undefined) boundYoungMemory();
+    if (input.run !== undefined) return withHistory(session, (context) => verifyOne(session, context, input));
+    boundYoungMemory();
     return withHistory(session, async (context) => {
-      const each =
-        input.run === undefined
-          ? countEach(
-              verifyEachRun(context),
-              await openProgress(session.screen, context, { done: 'looked at', isOfAll: true }),
-            )
-          : reportsOf(await perform(verifyRuns, context, input));
-      const { damage, isValid } = await (session.isJson
-        ? printJsonList(session, 'reports', each)
-        : printReports(session, each));
-      const { print, paint } = session.screen;
-      if (!session.isJson && damage.length > 0)
-        print(
-          paint('bad', 'The store itself is damaged:'),
-          damage.map((line) => `  ${printable(line)}`),
-        );
-      return isValid ? 0 : errorTable.CHECKPOINT_CORRUPT.exit;
+      const progressed = await openProgress(session.screen, context, { done: 'looked at', isOfAll: true });
+      const each = countEach(verifyEachRun(context), progressed);
+      return exitCodeOf(session.isJson ? await printJsonLines(session, each) : await printReports(session, each));
     });
   },
 };
+
+const exitCodeOf = ({ isValid }: VerifiedPlace): number => (isValid ? 0 : errorTable.CHECKPOINT_CORRUPT.exit);
+
+async function verifyOne(session: Session, context: HistoryContext, input: VerifyRunsInput): Promise<number> {
+  const verification = await perform(verifyRuns, context, input);
+  if (session.isJson) session.printJson(verification);
+  else await printReports(session, reportsOf(verification));
+  return exitCodeOf(verification);
+}
 
 type Reports = AsyncGenerator<VerifyReport, VerifiedPlace>;
 
@@ -74,6 +72,11 @@ async function printReports({ screen, commandLine }: Session, each: Reports): Pr
           paint('dim', `Looked at ${countOf(count, 'run')}, ${countOf(checkpointCount, 'checkpoint')}: ${verdict}.`),
         );
       }
+      if (next.value.damage.length > 0)
+        print(
+          paint('bad', 'The store itself is damaged:'),
+          next.value.damage.map((line) => `  ${printable(line)}`),
+        );
       return next.value;
     }
     count += 1;

@@ -1,7 +1,7 @@
 /** Completion for zsh. */
 import type { Field } from '../../operations/contract/operation.ts';
 import type { Command } from '../command.ts';
-import { globalFields, optionNameOf } from '../parse.ts';
+import { globalFields, shownOptionOf } from '../parse.ts';
 
 // What shells can complete of a command line, taken from the declared commands and options.
 
@@ -22,8 +22,9 @@ export interface CompletedCommand {
   readonly words: readonly string[] | 'runs' | 'files';
 }
 
-function completedOption([field, { type, description, choices = [] }]: readonly [string, Field]): CompletedOption {
-  return { name: `--${optionNameOf(field)}`, description, takesValue: type !== 'flag', choices };
+function completedOption([name, field]: readonly [string, Field]): CompletedOption {
+  const { type, description, choices = [] } = field;
+  return { name: `--${shownOptionOf(name, field)}`, description, takesValue: type !== 'flag', choices };
 }
 
 function completedCommand({ name, summary, fields }: Command): CompletedCommand {

@@ -13,12 +13,13 @@ interface Where {
 
 const pageSize = 200;
 
-/** Runs, newest first. @param query - which runs; default: all. `limit` is the page size */
+/** Runs, newest first. @param query - which runs; default: all. `limit` is the page size @param after - cursor of a page before */
 export async function* readAllRuns(
   { store, tenant }: Where,
   query: Omit<RunQuery, 'tenant' | 'cursor'> = {},
+  after?: string,
 ): AsyncGenerator<RunRow> {
-  let cursor: string | undefined;
+  let cursor = after;
   do {
     const page = await store.listRuns({ tenant, limit: pageSize, ...query, ...(cursor !== undefined && { cursor }) });
     yield* page.rows;

@@ -239,10 +239,21 @@ async function withWaits({ store }: ReadPlace, codeWaits: CodeWaits, row: RunRow
   return waitsForCode === undefined ? run : { ...run, waitsForCode };
 }
 
-/** Runs, newest first, reading as it goes. @param pageSize - how many to read at once */
-export async function* listRuns(place: ReadPlace, query: ListQuery = {}, pageSize = 200): AsyncGenerator<ListedRun> {
+/** Where a walk through runs begins, and how many it reads at once. */
+interface WalkOptions {
+  readonly pageSize?: number;
+  /** Of a page before, with the same query. */
+  readonly cursor?: string;
+}
+
+/** Runs, newest first, reading as it goes. */
+export async function* listRuns(
+  place: ReadPlace,
+  query: ListQuery = {},
+  { pageSize = 200, cursor }: WalkOptions = {},
+): AsyncGenerator<ListedRun> {
   const codeWaits = new CodeWaits(place);
-  for await (const row of readAllRuns(place, { limit: pageSize, ...storedQuery(query) })) {
+  for await (const row of readAllRuns(place, { limit: pageSize, ...storedQuery(query) }, cursor)) {
     const run = toListedRun(row, place.isWorkerDead);
     if (fits(query, run)) yield await withWaits(place, codeWaits, row, run);
   }

@@ -1,15 +1,16 @@
 /** The operation `log`: lists the checkpoints of a run, newest first. */
+import type { RunRow, Store } from '../../ports/store.ts';
 import { runField } from '../contract/fields.ts';
 import { flag, listOf, logEntry, objectOf, position, text, whole } from '../contract/output-shapes.ts';
 import { wholeChanges } from '../../history/read/failures.ts';
-import { type LogEntry, walkLog } from '../../history/read/log.ts';
+import { type LogEntry, type LogOptions, walkLog } from '../../history/read/log.ts';
 import { shownStatusOf, toListedRun } from '../../history/read/list-runs.ts';
 import { takeSome } from '../../history/read/take-some.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from '../../history/read/follow.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
-import { maskedEvent } from '../contract/perform.ts';
-import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
+import { maskedBySchema, maskedEvent } from '../contract/perform.ts';
+import type { HistoryContext, ReadContext, RoutedOperation } from '../contract/operation.ts';
 
 export interface ReadLogInput {
   readonly run: string;
@@ -45,8 +46,71 @@ export async function* followLog(
   for await (const event of followHistory(context, run.runId, options)) yield maskedEvent(event);
 }
 
+/** The whole log of a run: what is said of the run, and its checkpoints as they are read. */
+export interface WholeLog {
+  readonly head: LogHead;
+  /** Gives how many there were. */
+  readonly entries: AsyncGenerator<LogEntry, { readonly checkpoints: number }>;
+}
+
+/** Opens the whole log of a run, masked for showing. @throws as the operation */
+export async function openWholeLog(
+  context: ReadContext,
+  { run: reference, cursor, ancestors = false }: Pick<ReadLogInput, 'run' | 'cursor' | 'ancestors'>,
+): Promise<WholeLog> {
+  const { run, seq } = await resolveReference(context.store, context.tenant, reference);
+  const filter = { runId: run.runId, ancestors };
+  const before = cursor === undefined ? seq + 1 : Number(openCursor(cursor, 'log', filter));
+  const entries = eachEntry(context.store, run, { before, includeAncestors: ancestors });
+  return { head: maskedBySchema(headOf(run, context), headSchema) as LogHead, entries };
+}
+
+async function* eachEntry(store: Store, run: RunRow, options: LogOptions): WholeLog['entries'] {
+  let checkpoints = 0;
+  const shown = async (entries: readonly LogEntry[]): Promise<readonly LogEntry[]> => {
+    checkpoints += entries.length;
+    return maskedBySchema(await withWholeChanges(store, run, entries), listOf(logEntry)) as readonly LogEntry[];
+  };
+  let page: LogEntry[] = [];
+  for await (const entry of walkLog(store, run, options)) {
+    if (page.push(entry) < largestPage) continue;
+    yield* await shown(page);
+    page = [];
+  }
+  yield* await shown(page);
+  return { checkpoints };
+}
+
+/** What is said of the run. */
+export type LogHead = Pick<ReadLogOutput, 'runId' | 'graphId' | 'status' | 'head' | 'parent' | 'deaths'>;
+
+function headOf(run: RunRow, { isWorkerDead }: ReadContext): LogHead {
+  const { runId, graphId, head, parent, deaths } = run;
+  return {
+    runId,
+    graphId,
+    status: shownStatusOf(toListedRun(run, isWorkerDead)),
+    head,
+    ...(parent !== undefined && { parent }),
+    ...(deaths > 0 && { deaths }),
+  };
+}
+
+async function withWholeChanges(store: Store, run: RunRow, entries: readonly LogEntry[]): Promise<readonly LogEntry[]> {
+  const changes = await wholeChanges(
+    store,
+    run,
+    entries.map(({ change }) => change),
+  );
+  return entries.map((entry, at) => ({ ...entry, change: changes[at] ?? entry.change }));
+}
+
 const defaultLimit = 30;
 const largestPage = 200;
+
+const headParts = { runId: text, graphId: text, status: text, head: whole };
+const optionalHeadParts = { parent: position, deaths: whole };
+const headSchema = objectOf(headParts, optionalHeadParts);
 
 export const readLog: RoutedOperation<ReadLogInput, ReadLogOutput> = {
   name: 'read_log',
@@ -60,36 +124,26 @@ export const readLog: RoutedOperation<ReadLogInput, ReadLogOutput> = {
   },
   output: 'the run and its checkpoints',
   outputSchema: objectOf(
-    { runId: text, graphId: text, status: text, head: whole, entries: listOf(logEntry), hasMore: flag },
-    { parent: position, deaths: whole, cursor: text },
+    { ...headParts, entries: listOf(logEntry), hasMore: flag },
+    { ...optionalHeadParts, cursor: text },
   ),
   isReadOnly: true,
   scope: 'read',
   route: 'GET /runs/{run}/checkpoints',
-  async run({ store, tenant, isWorkerDead }, { run: reference, limit = defaultLimit, cursor, all = false, ancestors }) {
+  async run(context, { run: reference, limit = defaultLimit, cursor, all = false, ancestors }) {
+    const { store, tenant } = context;
     const { run, seq } = await resolveReference(store, tenant, reference);
-    const { runId, graphId, head, parent } = run;
-    const wanted = all ? head + 1 : limit;
-    const filter = { runId, ancestors: ancestors === true };
+    const wanted = all ? run.head + 1 : limit;
+    const filter = { runId: run.runId, ancestors: ancestors === true };
     const entries = walkLog(store, run, {
       before: cursor === undefined ? seq + 1 : Number(openCursor(cursor, 'log', filter)),
       includeAncestors: filter.ancestors,
       pageSize: Math.min(largestPage, wanted + 1),
     });
     const { taken, hasMore } = await takeSome(entries, wanted);
-    const changes = await wholeChanges(
-      store,
-      run,
-      taken.map(({ change }) => change),
-    );
     return {
-      runId,
-      graphId,
-      status: shownStatusOf(toListedRun(run, isWorkerDead)),
-      head,
-      ...(parent !== undefined && { parent }),
-      ...(run.deaths > 0 && { deaths: run.deaths }),
-      entries: taken.map((entry, at) => ({ ...entry, change: changes[at] ?? entry.change })),
+      ...headOf(run, context),
+      entries: await withWholeChanges(store, run, taken),
       hasMore,
       ...(hasMore && { cursor: sealCursor(String(taken.at(-1)?.seq), 'log', filter) }),
     };

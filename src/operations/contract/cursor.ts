@@ -16,6 +16,7 @@ export function pageFields(size: number): { readonly limit: Field; readonly curs
     cursor: {
       type: 'text',
       description: 'go on where the page before ended: the cursor it gave, with the same filter',
+      shownName: 'after',
     },
   };
 }

@@ -62,6 +62,8 @@ export interface Field {
   readonly isActor?: boolean;
   /** Its name over HTTP, where that is another one. */
   readonly remoteName?: string;
+  /** The name that command lines and HTTP show for it, where that is another one. They take its own name too, as they did at first. */
+  readonly shownName?: string;
   /** What a caller must be allowed to do, beside what the operation needs, to give it. */
   readonly scope?: Scope;
 }

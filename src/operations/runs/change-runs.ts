@@ -201,7 +201,7 @@ async function* chosen(
   const isNamed = ({ runId }: ListedRun): boolean =>
     filter.graph !== undefined || !systemIds.some((prefix) => runId.startsWith(prefix));
   if (error === undefined && node === undefined) {
-    for await (const run of listRuns(context, query, pageSize)) if (isNamed(run)) yield run;
+    for await (const run of listRuns(context, query, { pageSize })) if (isNamed(run)) yield run;
   } else for await (const { run } of listFailed(context, query, failure)) if (isNamed(run)) yield run;
 }
 

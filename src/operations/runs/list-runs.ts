@@ -169,15 +169,13 @@ export const listRuns: RoutedOperation<ListRunsInput, ListRunsOutput> = {
     if (group === 'status' && !isByError) return countByStatus(context, query);
     if (group !== undefined || isByError)
       return listByError(context, query, { failure, group, limit: all ? Infinity : limit });
+    const from = cursor === undefined ? {} : { cursor: openCursor(cursor, 'ls', filter) };
     if (all) {
       const runs: ListedRun[] = [];
-      for await (const run of walkRuns(context, query)) runs.push(toListed(run));
+      for await (const run of walkRuns(context, query, from)) runs.push(toListed(run));
       return { runs, hasMore: false };
     }
-    const page = await pageOfRuns(context, query, {
-      limit,
-      ...(cursor !== undefined && { cursor: openCursor(cursor, 'ls', filter) }),
-    });
+    const page = await pageOfRuns(context, query, { limit, ...from });
     return {
       runs: page.runs.map(toListed),
       hasMore: page.cursor !== undefined,
@@ -237,13 +235,18 @@ export function queryOf({ status, graph, label, since, until }: RunFilter, now: 
   };
 }
 
-/** All runs of a list, as they are read, masked for showing. @throws USAGE_INVALID */
+/** All runs of a list, as they are read, masked for showing, and how many there are. @throws USAGE_INVALID */
 export async function* listEachRun(
   context: ReadContext,
   input: ListRunsInput,
-): AsyncGenerator<ListedRun, Pick<ListRunsOutput, 'hasMore'>> {
+): AsyncGenerator<ListedRun, { readonly runs: number }> {
   checkInput(listRuns.input, input);
-  for await (const run of walkRuns(context, queryOf(input, context.now())))
+  const { limit: _limit, all: _all, error: _error, node: _node, group: _group, cursor, ...filter } = input;
+  const from = cursor === undefined ? {} : { cursor: openCursor(cursor, 'ls', filter) };
+  let runs = 0;
+  for await (const run of walkRuns(context, queryOf(filter, context.now()), from)) {
+    runs += 1;
     yield maskedBySchema(toListed(run), runSchema) as ListedRun;
-  return { hasMore: false };
+  }
+  return { runs };
 }

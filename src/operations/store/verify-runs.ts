@@ -27,11 +27,23 @@ const reportSchema = objectOf(
   { isHalfImported: flag },
 );
 
+/** What was looked at, and what else was found. */
+interface VerifiedRuns extends VerifiedPlace {
+  readonly runs: number;
+  readonly checkpoints: number;
+}
+
 /** Verifies all runs, each report as soon as it is made, masked for showing; then what else was found. */
-export async function* verifyEachRun(context: HistoryContext): AsyncGenerator<VerifyReport, VerifiedPlace> {
+export async function* verifyEachRun(context: HistoryContext): AsyncGenerator<VerifyReport, VerifiedRuns> {
   const each = verifyEach(context);
+  let [runs, checkpoints] = [0, 0];
   for (let next = await each.next(); ; next = await each.next()) {
-    if (next.done === true) return { ...next.value, damage: next.value.damage.map((line) => maskedEvent(line)) };
+    if (next.done === true) {
+      const { damage, isValid } = next.value;
+      return { runs, checkpoints, damage: damage.map((line) => maskedEvent(line)), isValid };
+    }
+    runs += 1;
+    checkpoints += next.value.checkpoints;
     yield maskedBySchema(next.value, reportSchema) as VerifyReport;
   }
 }
