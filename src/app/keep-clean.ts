@@ -69,12 +69,11 @@ export class CleanUpsAfterRuns {
 }
 
 /** Logs what a clean-up removed, if it removed anything. */
-function tellCleaned({ removed, pruned, skipped, blobs }: CleanUpReport, log: Log | undefined): void {
-  if (removed.length + pruned.length + blobs === 0) return;
-  const counts = { removed: removed.length, pruned: pruned.length, skipped: skipped.length, blobs };
+function tellCleaned({ counts: { removed, pruned, skipped }, blobs }: CleanUpReport, log: Log | undefined): void {
+  if (removed + pruned + blobs === 0) return;
   log?.info(
-    { event: 'cleaned-up', ...counts },
-    `cleaned up: ${counts.removed} runs removed, ${counts.pruned} shortened`,
+    { event: 'cleaned-up', removed, pruned, skipped, blobs },
+    `cleaned up: ${removed} runs removed, ${pruned} shortened`,
   );
 }
 

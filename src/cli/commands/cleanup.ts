@@ -5,6 +5,7 @@ import { deletionCommand, type PrintedReport } from '../live/delete.ts';
 import { countOf } from '../../operations/format/amounts.ts';
 import { cleanUp, type CleanUpReport } from '../../operations/store/clean-up.ts';
 import { formatSize } from '../../operations/format/size.ts';
+import { wrap } from '../text/width.ts';
 import { formatAge } from '../../operations/format/time.ts';
 
 const reasons = {
@@ -19,7 +20,7 @@ const worthVacuumBytes = 1024 * 1024;
 
 async function printCleanUp(session: Session, report: CleanUpReport, { isDry, now }: PrintedReport): Promise<void> {
   const { screen } = session;
-  const { removed, pruned, skipped, space, freedBytes } = report;
+  const { counts, removed, pruned, skipped, space, freedBytes } = report;
   for (const { runId, graphId, endedAt } of removed)
     screen.print(
       `${printable(runId)} ${printable(graphId)}  ${isDry ? 'would go' : 'removed'}: ended ${formatAge(now - endedAt)} ago`,
@@ -30,6 +31,7 @@ async function printCleanUp(session: Session, report: CleanUpReport, { isDry, no
     );
   for (const { runId, because } of skipped) screen.note(`${printable(runId)} was left as it is: ${reasons[because]}`);
   if (removed.length + pruned.length === 0) await noteNone(session, 'Nothing to clean up');
+  if (counts.graphs > 0) screen.note(screen.paint('dim', wrap(endOf(report, isDry), screen.width).join('\n')));
   noteBlobs(session, report);
   if (freedBytes !== undefined)
     screen.print(
@@ -41,12 +43,24 @@ async function printCleanUp(session: Session, report: CleanUpReport, { isDry, no
     );
 }
 
-/** `Remove 2 runs and prune 40 checkpoints` */
-function questionFor({ removed, pruned, freedBytes = 0 }: CleanUpReport): string | undefined {
-  const count = pruned.reduce((sum, { checkpoints }) => sum + checkpoints, 0);
+/** What was looked at, and what came of it. */
+function endOf({ counts, removed, pruned, skipped }: CleanUpReport, isDry: boolean): string {
+  const named = [removed, pruned, skipped].reduce((sum, list) => sum + list.length, 0);
+  const all = counts.removed + counts.pruned + counts.skipped;
   const parts = [
-    ...(removed.length > 0 ? [`remove ${countOf(removed.length, 'run')}`] : []),
-    ...(count > 0 ? [`prune at most ${countOf(count, 'checkpoint')}`] : []),
+    `${countOf(counts.removed, 'run')} ${isDry ? 'would go' : 'removed'}`,
+    `${isDry ? 'at most ' : ''}${countOf(counts.checkpoints, 'checkpoint')} of ${countOf(counts.pruned, 'run')} ${isDry ? 'would be pruned' : 'pruned'}`,
+    ...(counts.skipped > 0 ? [`${countOf(counts.skipped, 'run')} left as before`] : []),
+  ].join(', ');
+  const unnamed = all > named ? ` ${countOf(all - named, 'run')} of these not named above.` : '';
+  return `Looked at ${countOf(counts.graphs, 'workflow')} with settings: ${parts}.${unnamed}`;
+}
+
+/** `Remove 2 runs and prune 40 checkpoints` */
+function questionFor({ counts: { removed, checkpoints }, freedBytes = 0 }: CleanUpReport): string | undefined {
+  const parts = [
+    ...(removed > 0 ? [`remove ${countOf(removed, 'run')}`] : []),
+    ...(checkpoints > 0 ? [`prune at most ${countOf(checkpoints, 'checkpoint')}`] : []),
     ...(freedBytes > 0 ? [`rewrite the store to give room back`] : []),
   ].join(' and ');
   return parts === '' ? undefined : `${parts.slice(0, 1).toUpperCase()}${parts.slice(1)}`;

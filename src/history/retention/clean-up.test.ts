@@ -5,6 +5,7 @@ import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
+import { buildStore } from '../../../test/support/built-store.ts';
 import { collect } from '../../../test/support/small-graphs.ts';
 import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
 
@@ -121,4 +122,29 @@ test('C5 a clean-up of all graphs sweeps large values that were too young when t
   expect((await history.cleanUp({}, { graphId: 'large' })).blobs).toBe(0);
   expect((await history.cleanUp({})).blobs).toBeGreaterThan(0);
   expect(await count()).toBe(0);
+});
+
+test('D25 of many runs a report names the first 1,000 and counts all, in a dry run as many', async () => {
+  const store = createMemoryStore();
+  await buildStore(store, 1_200, Date.now() - 1_000 * 24 * 3_600_000);
+  const history = openHistory(store);
+  const [ended, all] = [await collect(history.list({ status: ['completed', 'failed'] })), 1_200];
+  expect(ended.length).toBeGreaterThan(1_000);
+  // Each graph keeps its newest checkpoint, and each run its last.
+  const few = { max_per_workflow: 1, keep_paused: false, ttl_seconds: 1e11 };
+  const shortened = await history.cleanUp(few, { dryRun: true });
+  expect(shortened.counts).toMatchObject({ graphs: 8, removed: 0, pruned: all });
+  expect(shortened.pruned).toHaveLength(1_000);
+  expect(shortened.counts.checkpoints).toBeGreaterThan(2 * all);
+
+  const settings = { ...few, ttl_seconds: 60 };
+  const dry = await history.cleanUp(settings, { dryRun: true });
+  expect(dry.counts).toMatchObject({ graphs: 8, removed: ended.length, pruned: all - ended.length });
+  expect([dry.removed.length, dry.pruned.length]).toEqual([1_000, all - ended.length]);
+  const beats: number[] = [];
+  const done = await history.cleanUp(settings, { beat: (removed) => void beats.push(removed) });
+  expect(done.counts).toMatchObject({ removed: ended.length, pruned: all - ended.length });
+  expect(done.removed).toHaveLength(1_000);
+  expect(beats.at(-1)).toBe(ended.length);
+  expect(await collect(history.list())).toHaveLength(all - ended.length);
 });

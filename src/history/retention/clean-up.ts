@@ -59,8 +59,22 @@ export interface CleanUpOptions {
   readonly beat?: (removed: number) => Promise<void> | void;
 }
 
-/** Report of a clean-up; in a dry run, of what it would do. */
+/** How much a clean-up did in all; in a dry run, would do. */
+export interface CleanUpCounts {
+  /** Graphs whose settings say what to keep. */
+  readonly graphs: number;
+  /** Runs that were removed. */
+  readonly removed: number;
+  /** Runs whose older checkpoints were pruned, and how many checkpoints these were. In a dry run, `checkpoints` is an upper bound. */
+  readonly pruned: number;
+  readonly checkpoints: number;
+  /** Runs that stay though they would have gone. */
+  readonly skipped: number;
+}
+
+/** Report of a clean-up; in a dry run, of what it would do. Each list names the first 1,000. */
 export interface CleanUpReport extends CollectedBlobs {
+  readonly counts: CleanUpCounts;
   /** Runs that ended, and that their settings keep no longer. */
   readonly removed: readonly ExpiredRun[];
   /** Runs whose older checkpoints were pruned. In a dry run, `checkpoints` is an upper bound. */
@@ -73,9 +87,24 @@ export interface CleanUpReport extends CollectedBlobs {
   readonly freedBytes?: number;
 }
 
-type Report = { readonly [Part in 'removed' | 'pruned' | 'skipped']: CleanUpReport[Part][number][] };
+type Lists = Pick<CleanUpReport, 'removed' | 'pruned' | 'skipped'>;
 
-/** Of so many removed runs the large values are looked up that they named; after more, all large values are looked through. */
+/** So many runs are named in each list of a report. */
+const reportedRuns = 1_000;
+
+/** A report while it grows: of everything that is done it keeps the beginning and the number. */
+class GrowingReport {
+  readonly counts = { graphs: 0, removed: 0, pruned: 0, checkpoints: 0, skipped: 0 };
+  readonly lists: { readonly [Part in keyof Lists]: Lists[Part][number][] } = { removed: [], pruned: [], skipped: [] };
+
+  add<Part extends keyof Lists>(part: Part, entries: Lists[Part]): void {
+    const list = this.lists[part] as Lists[Part][number][];
+    list.push(...entries.slice(0, reportedRuns - list.length));
+    this.counts[part] += entries.length;
+  }
+}
+
+/** Of so many runs, removed or pruned, the large values are looked up that they named; after more, all large values are looked through. */
 const namedRunsMax = 1_000;
 /** Runs whose checkpoints are pruned when one has just ended: as all are pruned so, no others have any to spare. */
 const prunedAfterRun = 50;
@@ -110,13 +139,15 @@ function rulesOf(settings: CleanUpSettings): RetentionRules {
 }
 
 class CleanUp {
-  readonly report: Report = { removed: [], pruned: [], skipped: [] };
+  readonly #report = new GrowingReport();
   readonly #place: WritePlace;
   readonly #settingsFor: SettingsFor;
   readonly #options: CleanUpOptions;
   readonly #isDry: boolean;
   /** Hashes in removed rows: blobs that may not be needed any more. */
   readonly #named: NamedBlobs = new Map();
+  /** In a dry run, the runs of the graph at hand that would go: the only list that grows with what is there. */
+  readonly #expiring = new Set<string>();
 
   constructor(place: WritePlace, settingsFor: SettingsFor, options: CleanUpOptions) {
     this.#place = place;
@@ -125,14 +156,20 @@ class CleanUp {
     this.#isDry = options.dryRun === true;
   }
 
+  get report(): Lists & Pick<CleanUpReport, 'counts'> {
+    return { counts: this.#report.counts, ...this.#report.lists };
+  }
+
   /** Cleans up the runs of one graph. They are read page by page. */
   async clean(graphId: string): Promise<void> {
+    this.#expiring.clear();
     const { store, tenant } = this.#place;
     const [newest] = (await store.listRuns({ tenant, graphId, limit: 1 })).rows;
     if (newest === undefined) return;
     if (isHousekeeping(newest.runId)) return this.#expire(graphId, housekeepingRules, true);
     const settings = await this.#settingsOf(newest);
     if (settings === undefined) return;
+    this.#report.counts.graphs += 1;
     await this.#expire(graphId, rulesOf(settings), false);
     const pruning = pruningOf(settings);
     if (pruning === undefined) return;
@@ -153,7 +190,7 @@ class CleanUp {
     const options = { isDry: this.#isDry, beforeRemoval, isHousekeeping: isOwn };
     for await (const batch of expireRuns(this.#place, graphId, rules, options)) {
       this.#take(batch);
-      await this.#options.beat?.(this.report.removed.length);
+      await this.#options.beat?.(this.#report.counts.removed);
     }
   }
 
@@ -162,6 +199,7 @@ class CleanUp {
     const { store, tenant } = this.#place;
     const settings = await this.#settingsOf(run);
     if (settings === undefined) return;
+    this.#report.counts.graphs += 1;
     this.#take(await expireSome(this.#place, run, rulesOf(settings)));
     const pruning = pruningOf(settings);
     if (pruning === undefined) return;
@@ -183,15 +221,21 @@ class CleanUp {
   }
 
   #take({ removed, skipped }: ExpiredBatch): void {
-    this.report.removed.push(...removed);
-    this.report.skipped.push(...skipped);
+    this.#report.add('removed', removed);
+    this.#report.add('skipped', skipped);
+    if (this.#isDry) for (const { runId } of removed) this.#expiring.add(runId);
+  }
+
+  /** How many runs were removed or pruned. */
+  get #changed(): number {
+    const { removed, pruned } = this.#report.counts;
+    return removed + pruned;
   }
 
   /** Notes the large values of runs that are about to be removed. */
   async #name(runIds: readonly string[]): Promise<void> {
     const { store, tenant } = this.#place;
-    if (this.report.removed.length < namedRunsMax)
-      for (const runId of runIds) await addNamed(store, { tenant, runId }, this.#named);
+    if (this.#changed < namedRunsMax) for (const runId of runIds) await addNamed(store, { tenant, runId }, this.#named);
   }
 
   /**
@@ -201,7 +245,7 @@ class CleanUp {
   async collect(isAll: boolean): Promise<CollectedBlobs> {
     const { store, blobs, tenant } = this.#place;
     if (this.#isDry) return { blobs: 0 };
-    return collectBlobs(store, blobs, tenant, this.#named, isAll || this.report.removed.length > namedRunsMax);
+    return collectBlobs(store, blobs, tenant, this.#named, isAll || this.#changed > namedRunsMax);
   }
 
   async #prune(run: RunRow, keepLast: number): Promise<void> {
@@ -212,17 +256,20 @@ class CleanUp {
     let checkpoints = most;
     const prune = async (): Promise<void> => {
       const named: NamedBlobs = new Map();
-      await addNamed(store, run, named);
+      const isNaming = this.#changed < namedRunsMax;
+      if (isNaming) await addNamed(store, run, named);
       const report = await withClaim(this.#place, run, (claim, row) =>
         pruneRun(store, blobs, claim, row, { keepLast }),
       );
       checkpoints = report.removed;
-      await takeOutNamed(store, run, named);
+      if (isNaming) await takeOutNamed(store, run, named);
       for (const [hash, how] of named) this.#named.set(hash, how);
     };
-    if (this.#isDry && this.report.removed.some((removed) => removed.runId === runId)) return;
+    if (this.#expiring.has(runId)) return;
     const isDone = this.#isDry || (await this.#attempt(runId, prune));
-    if (isDone && checkpoints > 0) this.report.pruned.push({ runId, graphId, checkpoints });
+    if (!isDone || checkpoints === 0) return;
+    this.#report.add('pruned', [{ runId, graphId, checkpoints }]);
+    this.#report.counts.checkpoints += checkpoints;
   }
 
   /** Calls `act`; a run that a worker has is skipped. @returns whether it was done */
@@ -234,7 +281,7 @@ class CleanUp {
       // Another process may have removed the run meanwhile.
       if (CairnError.is(error, 'RUN_NOT_FOUND')) return false;
       if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
-      this.report.skipped.push({ runId, because: 'busy' });
+      this.#report.add('skipped', [{ runId, because: 'busy' }]);
       return false;
     }
   }

@@ -68,12 +68,19 @@ async function seqs(runId: string): Promise<readonly number[]> {
   return checkpoints.filter((each) => each.runId === runId).map(({ seq }) => seq);
 }
 
-const nothing: CleanUpReport = { removed: [], pruned: [], skipped: [], blobs: 0 };
+/** @param graphs - how many have settings */
+const nothing = (graphs: number): CleanUpReport => ({
+  counts: { graphs, removed: 0, pruned: 0, checkpoints: 0, skipped: 0 },
+  removed: [],
+  pruned: [],
+  skipped: [],
+  blobs: 0,
+});
 
 test('D17 without settings nothing goes, however old it is', async () => {
   await pause('a');
   await finish('a');
-  expect(await clean(undefined, 10_000 * hour)).toEqual(nothing);
+  expect(await clean(undefined, 10_000 * hour)).toEqual(nothing(0));
 });
 
 test('D19 the newest checkpoints of a workflow over its runs are kept, and every head', async () => {
@@ -90,7 +97,7 @@ test('D19 the newest checkpoints of a workflow over its runs are kept, and every
   expect(await seqs('b')).toEqual(before.slice(0, 3));
   expect(await seqs('a')).toEqual([head]);
   expect((await inspectRun.run(app, { run: 'a' })).outputs).toEqual({ said: 'yes' });
-  expect(await clean({ max_per_workflow: 3 })).toEqual(nothing);
+  expect(await clean({ max_per_workflow: 3 })).toEqual(nothing(2));
 });
 
 test('D18 ended runs older than their settings keep them are removed whole; paused ones never', async () => {
@@ -108,7 +115,7 @@ test('D18 ended runs older than their settings keep them are removed whole; paus
 test('D20 a paused run is left wholly alone, or pruned to what it needs to go on', async () => {
   await pause('p');
   const before = await seqs('p');
-  expect(await clean({ max_per_workflow: 1 })).toEqual(nothing);
+  expect(await clean({ max_per_workflow: 1 })).toEqual(nothing(1));
   expect(await seqs('p')).toEqual(before);
   const { pruned } = await clean({ max_per_workflow: 1, keep_paused: false });
   expect(pruned.map(({ runId }) => runId)).toEqual(['p']);

@@ -43,6 +43,16 @@ export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
   output: 'what went',
   outputSchema: objectOf(
     {
+      counts: described(
+        objectOf({
+          graphs: described(whole, 'how many workflows have settings'),
+          removed: described(whole, 'how many runs went'),
+          pruned: described(whole, 'how many runs were shortened'),
+          checkpoints: described(whole, 'how many checkpoints went from these'),
+          skipped: described(whole, 'how many runs stay though they would have gone'),
+        }),
+        'of everything; each list names the first 1,000',
+      ),
       removed: listOf(objectOf({ runId: text, graphId: text, endedAt: time })),
       pruned: listOf(
         objectOf({ runId: text, graphId: text, checkpoints: described(whole, 'how many checkpoints went') }),
