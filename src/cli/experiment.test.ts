@@ -71,6 +71,20 @@ test('EX10 an experiment in YAML says what its arms would have done, and ends by
     expect(folder.cairn('experiment', 'run', 'letters.yaml', ...wrong).code).toBe(2);
 });
 
+test('EX10 pairs are shown in the order that is asked for', () => {
+  const pairsBy = (...order: readonly string[]): readonly string[] => {
+    const shown = folder.json('experiment', 'show', 'letters', '--verdict', 'equal,different', ...order);
+    const { pairs } = shown as { readonly pairs: readonly { item: string; arm: string }[] };
+    return pairs.map(({ item, arm }) => `${item} ${arm}`);
+  };
+  const byItem = pairsBy();
+  expect(byItem.map((pair) => pair.split(' ')[1])).toEqual(['short', 'same', 'short', 'same']);
+  // Nothing was bought, so that none is dearer.
+  for (const order of ['item', 'cost']) expect(pairsBy('--order', order)).toEqual(byItem);
+  expect(pairsBy('--order', 'verdict')).toEqual([byItem[1], byItem[3], byItem[0], byItem[2]]);
+  expect(folder.cairn('experiment', 'show', 'letters', '--order', 'price').err).toContain('item, cost, verdict');
+});
+
 test('EX10 a module that exports an experiment is run by its command alone, and compared with the one before', () => {
   const library = join(import.meta.dirname, '../index.ts');
   folder.write(

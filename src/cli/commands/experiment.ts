@@ -27,6 +27,7 @@ interface ExperimentArguments {
   readonly target?: string;
   readonly other?: string;
   readonly verdict?: readonly string[];
+  readonly order?: string;
   readonly limit?: number;
   readonly failOn?: readonly string[];
   readonly minEqual?: unknown;
@@ -46,6 +47,7 @@ const fields: FieldsOf<ExperimentArguments> = {
   target: { type: 'text', description: 'run: its file; otherwise its name', isPositional: true },
   other: { type: 'text', description: 'compare: the later experiment', isPositional: true },
   verdict: readExperiments.input.verdict,
+  order: readExperiments.input.order,
   limit: readExperiments.input.limit,
   failOn: runExperiment.input.failOn,
   minEqual: runExperiment.input.minEqual,
@@ -159,8 +161,11 @@ async function run(session: Session, app: App, input: ExperimentArguments): Prom
   return ran.isFailing ? 1 : 0;
 }
 
-const readingOf = ({ verdict, limit }: ExperimentArguments): Pick<ExperimentArguments, 'verdict' | 'limit'> => ({
+type Reading = Pick<ExperimentArguments, 'verdict' | 'order' | 'limit'>;
+
+const readingOf = ({ verdict, order, limit }: ExperimentArguments): Reading => ({
   ...(verdict && { verdict }),
+  ...(order !== undefined && { order }),
   ...(limit !== undefined && { limit }),
 });
 
@@ -203,6 +208,7 @@ export const experimentCommand: Command<ExperimentArguments> = {
       does: 'in a job, before a merge',
     },
     { line: 'cairn experiment show letters --verdict "would act"', does: 'what its arms would have done' },
+    { line: 'cairn experiment show letters --order cost --limit 10', does: 'the ten dearest pairs' },
     { line: 'cairn experiment compare letters letters2', does: 'which pairs came to another verdict' },
     { line: 'cairn experiment rm letters', does: 'remove it with its forks; its name is free again' },
   ],

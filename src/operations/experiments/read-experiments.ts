@@ -143,9 +143,17 @@ function pairsOf(
   { verdict: wanted, order = 'item', limit = limitDefault }: ReadExperimentsInput,
 ): readonly ShownPair[] {
   const pairs = allPairs(found).filter(({ verdict }) => wanted?.includes(verdict) ?? verdict !== 'equal');
-  const ordered = order === 'cost' ? pairs.toSorted((a, b) => priceOf(b) - priceOf(a)) : pairs;
-  return ordered.slice(0, limit);
+  const compare = orders[order];
+  return (compare === undefined ? pairs : pairs.toSorted(compare)).slice(0, limit);
 }
+
+/** Orders of pairs; pairs that are alike in it stay as the items are. */
+const orders: Readonly<Record<string, (a: ShownPair, b: ShownPair) => number>> = {
+  cost: (a, b) => priceOf(b) - priceOf(a),
+  verdict: (a, b) => placeOf(a) - placeOf(b),
+};
+
+const placeOf = ({ verdict }: ShownPair): number => (verdicts as readonly string[]).indexOf(verdict);
 
 /** What a pair cost: money where it is known, else tokens. */
 function priceOf({ spent }: ShownPair): number {
@@ -189,8 +197,8 @@ export const readExperiments: RoutedOperation<ReadExperimentsInput, ReadExperime
     },
     order: {
       type: 'text',
-      description: 'of pairs: as the items are, or the dearest first',
-      choices: ['item', 'cost'],
+      description: 'of pairs: as the items are, the dearest first, or those of a verdict together',
+      choices: ['item', 'cost', 'verdict'],
       default: 'item',
     },
     limit: { type: 'integer', description: 'at most so many pairs', default: limitDefault, min: 1, max: 1_000 },
