@@ -12,6 +12,7 @@ import type {
   StoryStep,
   StoryEntry,
   StoryQuestion,
+  StoryVisit,
   ValueChange,
 } from './story.ts';
 import { readAgentChange } from '../../graph/contracts/agent-change.ts';
@@ -154,7 +155,13 @@ export class StoryTeller {
     collectFrames(checkpoint.change, this.#frames);
     const ops = checkpoint.ops as readonly Op[];
     const authors = checkpoint.fold === undefined ? authorsOf(ops) : [];
+    const isFork = checkpoint.change.some(({ kind }) => kind === 'fork');
+    const begun = isFork || checkpoint.fold !== undefined ? this.#begun(state) : undefined;
     const changes = await this.#readOps(entry, authors, state, isApplied);
+    if (begun !== undefined) {
+      const still = new Set(this.#begun(state));
+      this.#leave(entry, (visit) => begun.includes(visit) && !still.has(visit), isFork);
+    }
     const endedBefore = new Map<string, number>();
     for (const part of checkpoint.change) {
       const key = part.node?.join('\0') ?? '';
@@ -212,23 +219,35 @@ export class StoryTeller {
 
   /** Adds the visits that have not ended. */
   tellOpen({ frame, status }: RunTree): void {
-    const isOver = isRunOver(status);
-    for (const { path, since, visit, retries, repeats, agentChanges, steps, questions } of this.#open.values()) {
-      const record = recordAt(frame, path);
+    const unfinished = isRunOver(status) && { isUnfinished: true as const };
+    for (const gathered of this.#open.values()) {
+      const record = recordAt(frame, gathered.path);
       if (record === undefined || record.fired !== undefined) continue;
-      const visited = { ...since, kind: 'visit', path, visit, status: record.status } as const;
-      const unfinished = isOver && { isUnfinished: true as const };
-      this.entries.push({
-        ...visited,
-        ...unfinished,
-        retries,
-        ...(repeats && { repeats }),
-        ...(agentChanges && { agentChanges }),
-        steps,
-        questions,
-        changes: [],
-        edges: [],
-      });
+      this.entries.push({ ...toldOpen(gathered, gathered.since), status: record.status, ...unfinished });
+    }
+  }
+
+  /** The visits that have a record without an end. */
+  #begun({ root }: StoredState): readonly Gathered[] {
+    const { frame } = root as unknown as RunTree;
+    return [...this.#open.values()].filter(({ path, visit }) => {
+      const record = recordAt(frame, path);
+      return record !== undefined && record.fired === undefined && (record.visits ?? 1) === visit;
+    });
+  }
+
+  /**
+   * Takes visits for gone: the next ones there are others. What they are in has ended, or a fork begins them anew; then it is told that they
+   * have no end. Or their end was pruned.
+   */
+  #leave(entry: HistoryEntry, isLeft: (visit: Gathered) => boolean, isTold: boolean): void {
+    for (const [key, gathered] of this.#open) {
+      if (!isLeft(gathered)) continue;
+      this.#open.delete(key);
+      // A child run is noted beside the visits in it.
+      const isVisit = gathered.path.length % 2 === 1;
+      if (isTold && isVisit)
+        this.entries.push({ ...toldOpen(gathered, placeOf(entry)), status: 'started', isUnfinished: true });
     }
   }
 
@@ -356,7 +375,9 @@ export class StoryTeller {
   ): void {
     const { retries, repeats, agentChanges, steps, questions } = this.#gather(entry, node, part.visit);
     // A failure that nothing handles ends the visit too: a resume of the run begins a new one.
-    this.#open.delete(node.join('\0'));
+    const key = node.join('\0');
+    this.#open.delete(key);
+    this.#leave(entry, ({ path }) => path.join('\0').startsWith(`${key}\0`), true);
     const { durationMs, spent, spared, by } = part;
     this.entries.push({
       kind: 'visit',
@@ -384,6 +405,26 @@ export class StoryTeller {
       ...(part.kind === 'replay' && part.from !== undefined && { takenFrom: part.from }),
     });
   }
+}
+
+/** What is told of a visit that has not ended. */
+function toldOpen(
+  { path, visit, retries, repeats, agentChanges, steps, questions }: Gathered,
+  point: StoryPoint,
+): Omit<StoryVisit, 'status'> {
+  return {
+    ...point,
+    kind: 'visit',
+    path,
+    visit,
+    retries,
+    ...(repeats && { repeats }),
+    ...(agentChanges && { agentChanges }),
+    steps,
+    questions,
+    changes: [],
+    edges: [],
+  };
 }
 
 /** What was decided about the effect of a node or a step. */

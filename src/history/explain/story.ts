@@ -98,7 +98,7 @@ export interface StoryVisit extends StoryPoint {
   readonly verdict?: string;
   /** Absent if the visit has not ended. */
   readonly attempts?: number;
-  /** Whether the run ended before the visit did, so that its questions are closed. */
+  /** Whether the run, or the visit that it is within, ended before the visit did, so that its questions are closed; or a fork begins it anew. */
   readonly isUnfinished?: true;
   readonly durationMs?: number;
   readonly spent?: Amounts;

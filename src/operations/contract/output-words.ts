@@ -143,7 +143,7 @@ export const outputWords: Readonly<Record<string, string>> = {
   isStopped: 'whether it is running by its record, and nobody works on it: resume it',
   isStopping: 'whether it takes up nothing more',
   isTrusted: 'whether its texts may do what files here may',
-  isUnfinished: 'whether the run ended before it did',
+  isUnfinished: 'whether the run, or what it is within, ended before it did, or a fork begins it anew',
   isValid: 'whether there are no errors; there may be warnings',
   key: 'the idempotency key under which it is called',
   kind: 'what it is',
