@@ -1,15 +1,15 @@
 /**
  * What a run of ten steps takes of the CPU of a fleet, worker and server told apart, beside openworkflow and DBOS in the same
  * interleaved run: `npm run bench:fleets [-- --runs N --reps N --workers 1,2,3 --only PATTERN --beside FOLDER]`, once this checkout is
- * built. `--beside` adds another built checkout.
+ * built. `--beside` adds another built checkout. What is printed is of the queue without its first tenth, in which workers start.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cairnFleet, fillQueue, peerFleet, workQueue, type FleetSystem } from './fleet.ts';
+import { cairnFleet, fillQueue, peerFleet, warmUpOf, workQueue, type FleetSystem } from './fleet.ts';
 import { median } from './median.ts';
 import { startServer, type MeasuredServer } from './postgres.ts';
-import { openServerCpu } from './server-cpu.ts';
+import { openServerCpu } from './process-cpu.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -76,9 +76,7 @@ async function measureOnPostgres(
   const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
   fillQueue(system, url, runs);
   await server.pool.query('select pg_stat_statements_reset()');
-  const before = cpu();
-  const { seconds, workerMs } = await workQueue(system, url, runs, workers);
-  const serverMs = cpu() - before;
+  const { seconds, workerMs, serverMs } = await workQueue(system, url, { runs, workers, serverCpu: cpu });
   const { rows } = await server.pool.query(`select sum(calls)::text as calls from pg_stat_statements`);
   await server.pool.query(`drop database ${name} with (force)`);
   return { seconds, workerMs, serverMs, statements: Number(rows[0]?.['calls']) };
@@ -90,24 +88,25 @@ async function measureOnSqlite({ system, workers, measured }: Cell): Promise<Mea
   for (const place of [queued, worked]) rmSync(place, { recursive: true, force: true });
   mkdirSync(queued);
   fillQueue(system, join(queued, 'runs.db'), runs);
-  const work = async (env: Readonly<Record<string, string>> = {}) => {
+  const work = async (env?: Readonly<Record<string, string>>) => {
     rmSync(worked, { recursive: true, force: true });
     cpSync(queued, worked, { recursive: true });
-    return workQueue(system, join(worked, 'runs.db'), runs, workers, env);
+    return workQueue(system, join(worked, 'runs.db'), { runs, workers, ...(env && { env }) });
   };
   const statements = measured[0]?.statements ?? (await work({ COUNT_STATEMENTS: '1' })).statements;
-  return { ...(await work()), serverMs: 0, statements };
+  return { ...(await work()), statements };
 }
 
 function print({ system, store, workers, measured }: Cell): void {
   const middle = (value: (one: Measured) => number): number => median(measured.map(value));
-  const aRun = (value: (one: Measured) => number, digits = 2): string => (middle(value) / runs).toFixed(digits);
+  const measuredRuns = runs - warmUpOf(runs);
+  const aRun = (value: (one: Measured) => number): string => (middle(value) / measuredRuns).toFixed(2);
   const server = store === 'SQLite' ? '–' : aRun(({ serverMs }) => serverMs);
   const line = [
     `${system.name}, ${store}`,
     workers,
-    (runs / middle(({ seconds }) => seconds)).toFixed(0),
-    aRun(({ statements }) => statements, 1),
+    (measuredRuns / middle(({ seconds }) => seconds)).toFixed(0),
+    (middle(({ statements }) => statements) / runs).toFixed(1),
     aRun(({ workerMs }) => workerMs),
     server,
     aRun(({ workerMs, serverMs }) => workerMs + serverMs),

@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { installPeer } from './install-peer.ts';
+import { cpuOf } from './process-cpu.ts';
 
 const processes = resolve(import.meta.dirname, 'processes');
 
@@ -20,11 +21,24 @@ export interface FleetSystem {
   readonly workerOf: (store: string) => readonly string[];
 }
 
-/** What a queue took. */
+/** How a queue is worked. */
+export interface FleetOptions {
+  readonly runs: number;
+  readonly workers: number;
+  /** Reads the CPU time of the server so far. */
+  readonly serverCpu?: () => number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs that are completed while workers start and code is compiled. What follows is measured. */
+export const warmUpOf = (runs: number): number => Math.floor(runs / 10);
+
+/** What a queue took after its first runs. */
 export interface FleetWork {
   readonly seconds: number;
-  /** CPU of all workers, user and system, their starts included. */
+  /** CPU of all workers, user and system. */
   readonly workerMs: number;
+  readonly serverMs: number;
   /** What they asked SQLite for, if that was counted. */
   readonly statements: number;
 }
@@ -76,12 +90,8 @@ export function fillQueue({ name, folder, program }: FleetSystem, store: string,
 export async function workQueue(
   system: FleetSystem,
   store: string,
-  runs: number,
-  workers: number,
-  env: Readonly<Record<string, string>> = {},
+  { runs, workers, serverCpu = () => 0, env = {} }: FleetOptions,
 ): Promise<FleetWork> {
-  const started = performance.now();
-  let [completed, endMs] = [0, started];
   const children = Array.from({ length: workers }, (_, index) => {
     const into = join(system.folder, `work-${index}.json`);
     const child = spawn(process.execPath, ['--import', './count-work.mjs', ...system.workerOf(store)], {
@@ -91,26 +101,31 @@ export async function workQueue(
     });
     return { child, exited: once(child, 'exit'), into };
   });
-  const stopAll = (): void => children.forEach(({ child }) => void child.kill('SIGTERM'));
+  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+  const workerCpu = (): number => sum(children.map(({ child }) => cpuOf(child.pid)));
+  const look = () => ({ at: performance.now(), workerMs: workerCpu(), serverMs: serverCpu() });
+  let [from, to] = [look(), look()];
+  let completed = 0;
+  const hear = (line: string): void => {
+    if (!/\bcompleted\b/.test(line)) return;
+    completed += 1;
+    if (completed === warmUpOf(runs)) from = look();
+    if (completed !== runs) return;
+    to = look();
+    for (const { child } of children) child.kill('SIGTERM');
+  };
   for (const { child } of children)
-    for (const stream of [child.stdout, child.stderr])
-      createInterface({ input: stream }).on('line', (line) => {
-        if (!/\bcompleted\b/.test(line)) return;
-        completed += 1;
-        if (completed !== runs) return;
-        endMs = performance.now();
-        stopAll();
-      });
+    for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', hear);
   const codes = await Promise.all(children.map(async ({ exited }) => (await exited)[0] as number | null));
   if (completed !== runs || codes.some((code) => code !== 0))
     throw new Error(`workers of ${system.name} ended with ${codes.join(', ')} after ${completed} of ${runs} runs`);
   const works = children.map(
     ({ into }) => JSON.parse(readFileSync(into, 'utf8')) as { readonly cpuMs: number; readonly statements: number },
   );
-  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   return {
-    seconds: (endMs - started) / 1_000,
-    workerMs: sum(works.map(({ cpuMs }) => cpuMs)),
+    seconds: (to.at - from.at) / 1_000,
+    workerMs: to.workerMs - from.workerMs,
+    serverMs: to.serverMs - from.serverMs,
     statements: sum(works.map(({ statements }) => statements)),
   };
 }

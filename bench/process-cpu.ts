@@ -1,4 +1,4 @@
-/** What a Postgres server of this machine has taken of the CPU: all its processes, also those that have ended. */
+/** What processes of this machine have taken of the CPU so far: those that are measured, and a Postgres server with all of its own. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { NotMeasured } from './group.ts';
 import type { MeasuredServer } from './postgres.ts';
@@ -29,6 +29,9 @@ function readTimes(pid: number | string): ProcessTimes | undefined {
     return undefined;
   }
 }
+
+/** CPU time that a process has taken so far, user and system, in ms; 0 if it is not there, or not on Linux. */
+export const cpuOf = (pid: number | undefined): number => (pid === undefined ? 0 : (readTimes(pid)?.own ?? 0));
 
 /** @returns reads the CPU time of the server so far, in ms. @throws NotMeasured the server runs elsewhere */
 export async function openServerCpu({ pool }: MeasuredServer): Promise<() => number> {
