@@ -107,6 +107,8 @@ function buildModules(): Promise<readonly OutputChunk[]> {
             priority: 1,
           },
           { name: 'prompts', test: /node_modules\/@clack\// },
+          // Tables measure texts by it, and questions in a terminal do: those who print tables alone do not load the questions.
+          { name: 'text-width', test: /node_modules\/fast-string-/, priority: 1 },
           { name: 'cel', test: /node_modules\/@marcbachmann\//, priority: 5 },
         ],
       },

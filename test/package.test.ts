@@ -1,8 +1,22 @@
 /** What the installed package holds and does, also on the other versions of Node that it is for, and on one that is too old. */
-import { spawnSync } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
 import { parseSync } from 'oxc-parser';
 import { publint } from 'publint';
@@ -329,21 +343,122 @@ test('P6 the code is in ASCII, and a command that lists runs loads no more of No
   expect(nothing).not.toMatch(/NativeModule (crypto|stream|sqlite)$/mu);
 }, 60_000);
 
-test('P6 a program that runs a graph loads no network of Node and no processes', () => {
-  const tell = join(installed.app, 'tell-modules.mjs');
+/** The network, other processes, and what only terminals need: with all of these a start takes a quarter more than bare Node. */
+const lateModules =
+  /^(?:child_process|cluster|dgram|dns|http|http2|https|inspector|net|readline|repl|tls|tty|v8|vm|zlib)(?:\/|$)/u;
+
+interface Loads {
+  /** Files of the package, in order of their names. */
+  readonly files: readonly string[];
+  /** Those of {@link lateModules} that were loaded. */
+  readonly late: readonly string[];
+}
+
+/** What a process loads until it ends. @param stopsAt - what it prints when it is told to stop */
+async function loadsOf(place: string, args: readonly string[], input = '', stopsAt?: RegExp): Promise<Loads> {
+  const watcher = join(place, 'watch-loads.cjs');
+  const into = join(place, 'loads.json');
   writeFileSync(
-    tell,
-    `import { AgentGraph, END, START } from 'cairn-workflows';
-    const graph = new AgentGraph({}, { id: 'small' }).addNode('a', () => 1).addEdge(START, 'a').addEdge('a', END);
-    const compiled = graph.compile({ store: 'sqlite:small.db' });
-    await compiled.invoke({});
-    await compiled.close();
-    process.getBuiltinModule('node:fs').writeSync(1, process.moduleLoadList.join('\\n'));`,
+    watcher,
+    `const files = [];
+    if (require('node:worker_threads').isMainThread) {
+      require('node:module').registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) });
+      process.on('exit', () =>
+        require('node:fs').writeFileSync(${JSON.stringify(into)}, JSON.stringify({ files, modules: process.moduleLoadList })));
+    }`,
   );
-  const loaded = run(process.execPath, [tell], installed.app);
-  expect(loaded).toContain('NativeModule sqlite');
-  expect(loaded).not.toMatch(/NativeModule (net|tls|dns|dgram|http|https|http2|child_process|readline|zlib)$/mu);
-}, 60_000);
+  // To Node a pipe is a stream of the network, so what is printed goes into a file, unless it is waited for.
+  const output = openSync(join(place, 'output'), 'w');
+  const child = spawn(process.execPath, ['--require', watcher, ...args], {
+    cwd: place,
+    stdio: [input === '' ? 'ignore' : 'pipe', stopsAt === undefined ? output : 'pipe', 'pipe'],
+    timeout: 60_000,
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      // A second word would end it at once.
+      if (stopsAt?.test(said) === true && !child.killed) child.kill('SIGTERM');
+    });
+  child.stdin?.end(input);
+  expect([args.slice(1), await once(child, 'exit'), said]).toEqual([args.slice(1), [0, null], expect.any(String)]);
+  closeSync(output);
+  type Seen = { readonly files: readonly string[]; readonly modules: readonly string[] };
+  const { files, modules } = JSON.parse(readFileSync(into, 'utf8')) as Seen;
+  const own = pathToFileURL(join(installed.home, 'dist/')).href;
+  return {
+    files: files
+      .filter((url) => url.startsWith(own))
+      .map((url) => url.slice(own.length))
+      .toSorted(),
+    late: modules
+      .filter((name) => name.startsWith('NativeModule '))
+      .map((name) => name.slice('NativeModule '.length))
+      .filter((name) => lateModules.test(name)),
+  };
+}
+
+/** What every command loads that moves runs. */
+const working = ['agents', 'answer-links', 'app', 'cel', 'core', 'nodes', 'rolldown-runtime', 'text-width']
+  .map((name) => `chunks/${name}.js`)
+  .concat('bin/cairn.cjs', 'bin/command.cjs', 'cli/working.js');
+/** What a folder with YAML workflows needs besides. */
+const yaml = [
+  'built-in-blocks',
+  'file-dialects',
+  'read-dot',
+  'stage-agent',
+  'workflow-catalog',
+  'write-document',
+  'yaml',
+].map((name) => `chunks/${name}.js`);
+
+test('P6 a start loads the files that it needs, and no network of Node, no processes and no terminal', async () => {
+  const place = join(installed.app, 'starts');
+  mkdirSync(place);
+  const hello = 'name: hello\nblocks: [{ id: hi, type: EchoBlock, inputs: { message: hi } }]\n';
+  writeFileSync(join(place, 'hello.yaml'), hello);
+  writeFileSync(
+    join(place, 'asks.mjs'),
+    `import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
+    export const asks = new AgentGraph({}, { id: 'asks' })
+      .addNode('ask', humanNode({ prompt: 'Go on?' })).addEdge(START, 'ask').addEdge('ask', END)
+      .compile(process.argv[2] === 'resume' ? { store: 'sqlite:.cairn/cairn.db' } : {});
+    if (process.argv[2] === 'resume') {
+      await asks.resume('second', { answers: { ask: 'yes' } });
+      await asks.close();
+    }`,
+  );
+  const command = (...args: readonly string[]): readonly string[] => [installed.executable, ...args];
+  const initialize = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+  });
+  const needs = (files: readonly string[], late: readonly string[] = []): Loads => ({ files: files.toSorted(), late });
+  /** Of what is told to stop, or is left, the end may come before all is loaded. */
+  const atMost = ({ files, late }: Loads, needed: readonly string[]): Loads => ({
+    files: files.filter((file) => !needed.includes(file)),
+    late,
+  });
+  expect(await loadsOf(place, command('run', 'hello.yaml'))).toEqual(needs([...working, ...yaml]));
+  expect(await loadsOf(place, command('run', 'asks.mjs', '--run-id', 'first'))).toEqual(
+    needs([...working, 'index.js']),
+  );
+  expect(await loadsOf(place, command('answer', 'first', 'ask', 'yes'))).toEqual(needs(working));
+  const worker = await loadsOf(place, command('worker', '--modules', 'asks.mjs'), '', /"event":"working"/u);
+  const workerFiles = [...working, ...yaml, 'chunks/load-graph-module.js', 'index.js'];
+  expect(atMost(worker, workerFiles)).toEqual(needs([], ['net']));
+  // For this command alone the package that it needs is installed.
+  const peer = join(installed.app, 'node_modules/@modelcontextprotocol');
+  symlinkSync(join(root, 'node_modules/@modelcontextprotocol'), peer);
+  const mcp = await loadsOf(place, command('mcp'), `${initialize}\n`).finally(() => rmSync(peer));
+  expect(atMost(mcp, [...working, ...yaml, 'mcp/index.js'])).toEqual(needs([], ['net', 'tty']));
+  await loadsOf(place, command('run', 'asks.mjs', '--run-id', 'second'));
+  expect(await loadsOf(place, ['asks.mjs', 'resume'])).toEqual(needs(['index.js', 'chunks/core.js']));
+}, 120_000);
 
 test('the lock file names the optional packages of every platform, so that a clone can be installed on each', () => {
   type Locked = { readonly optionalDependencies?: Readonly<Record<string, string>> };

@@ -1,5 +1,5 @@
 /** Which addresses are none of the public network: those of this machine, of private networks, and what leads to them. */
-import { BlockList, isIP } from 'node:net';
+import { isIP, type BlockList } from 'node:net';
 
 const ranges4: readonly (readonly [address: string, bits: number])[] = [
   ['0.0.0.0', 8],
@@ -24,14 +24,21 @@ const ranges6: readonly (readonly [address: string, bits: number])[] = [
   ['ff00::', 8],
 ];
 
-const privateRanges = new BlockList();
-for (const [address, bits] of ranges4) privateRanges.addSubnet(address, bits, 'ipv4');
-for (const [address, bits] of ranges6) privateRanges.addSubnet(address, bits, 'ipv6');
+let privateRanges: BlockList | undefined;
+
+/** Made when it is first asked for: `node:net` takes a while to load, and most processes send no webhook. */
+function listPrivateRanges(): BlockList {
+  const list = new (process.getBuiltinModule('node:net').BlockList)();
+  for (const [address, bits] of ranges4) list.addSubnet(address, bits, 'ipv4');
+  for (const [address, bits] of ranges6) list.addSubnet(address, bits, 'ipv6');
+  return list;
+}
 
 /** Whether an address is private. What is no address counts as one. */
 export function isPrivateAddress(address: string): boolean {
   const plain = address.replace(/%.*$/, '');
   const kind = isIP(plain);
   if (kind === 0) return true;
+  privateRanges ??= listPrivateRanges();
   return privateRanges.check(plain, kind === 6 ? 'ipv6' : 'ipv4');
 }
