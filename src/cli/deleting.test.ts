@@ -102,7 +102,7 @@ test('D22 a clean-up gives room back where it is asked to, says how much, and by
   }
   for (const runId of runs) folder.cairn('rm', runId, '--yes');
   expect(folder.cairn('cleanup', '--yes').err).toMatch(
-    /free, for what is written later\. To give them back: cairn cleanup --vacuum/,
+    /free, for what is written later\.\nTo give them back: cairn cleanup --vacuum\n/,
   );
   expect(folder.cairn('cleanup', '--vacuum', '--dry-run').out).toMatch(
     /^\d\.\d MiB would be given back; the store takes \d\.\d MiB now\n$/,

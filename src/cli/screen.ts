@@ -20,8 +20,11 @@ export interface Screen {
   readonly print: (...lines: readonly (string | readonly string[])[]) => void;
   /** Prints lines to standard error: what is no part of the output. */
   readonly note: (...lines: readonly string[]) => void;
-  /** Draws a line on standard error, which stands until something else is printed. Absent: nobody sees it. */
-  readonly progress?: (line: string) => void;
+  /**
+   * Draws a line on standard error, below all that is printed meanwhile, in place of the one before; without a line there is none any more.
+   * Absent: nobody sees it.
+   */
+  readonly progress?: (line?: string) => void;
   /** Draws lines on standard error, in place of the last so many. Absent: nobody sees them being redrawn. */
   readonly redraw?: (replacedCount: number, lines: readonly string[]) => void;
 }
@@ -85,10 +88,12 @@ export function openScreen(environment: Environment): Screen {
   }
   const [write, writeNote] = [openWriter(1), openWriter(2)];
   const isWatched = environment['TERM'] !== 'dumb' && mayBeTerminal(2) && process.stderr.isTTY;
-  let isProgressDrawn = false;
+  let progress: string | undefined;
   const clearProgress = (): void => {
-    if (isProgressDrawn) writeNote('\r\u001b[K');
-    isProgressDrawn = false;
+    if (progress !== undefined) writeNote('\r\u001b[K');
+  };
+  const drawProgress = (): void => {
+    if (progress !== undefined) writeNote(progress);
   };
   if (isWatched) process.once('exit', clearProgress);
   const columnsOr = (otherwise: number): number => {
@@ -113,15 +118,18 @@ export function openScreen(environment: Environment): Screen {
       const text = formatLines(lines.flat());
       if (isTerminal) clearProgress();
       write(isTerminal ? forTerminal(text) : text);
+      if (isTerminal) drawProgress();
     },
     note: (...lines) => {
       clearProgress();
       writeNote(forTerminal(formatLines(lines)));
+      drawProgress();
     },
     ...(isWatched && {
       progress: (line) => {
-        writeNote(`\r\u001b[K${forTerminal(line).slice(0, usual.columns - 1)}`);
-        isProgressDrawn = true;
+        clearProgress();
+        progress = line && forTerminal(line).slice(0, usual.columns - 1);
+        drawProgress();
       },
     }),
     ...(isTerminal &&

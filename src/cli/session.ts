@@ -3,6 +3,7 @@ import { orderedWords } from '../errors.ts';
 import type { Screen } from './screen.ts';
 import { jsonText, printable } from '../operations/format/terminal.ts';
 import { quote } from './text/quote.ts';
+import { wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
 import { relative } from 'node:path';
 import { missingStore } from '../app/open-store/open-reading.ts';
@@ -104,7 +105,10 @@ export function noteBlobs(
   if (blobs > 0) screen.note(`${values(blobs)} that nothing refers to any more went too.`);
   if (blobsLeft > 0)
     screen.note(
-      `${values(blobsLeft)} of it ${blobsLeft === 1 ? 'stays' : 'stay'} for now: cairn cleanup removes what nothing refers to once it is a day old.`,
+      ...wrap(
+        `${values(blobsLeft)} of it ${blobsLeft === 1 ? 'stays' : 'stay'} for now: cairn cleanup removes what nothing refers to once it is a day old.`,
+        screen.width,
+      ),
     );
 }
 

@@ -31,7 +31,8 @@ async function printCleanUp(session: Session, report: CleanUpReport, { isDry, no
     );
   for (const { runId, because } of skipped) screen.note(`${printable(runId)} was left as it is: ${reasons[because]}`);
   if (removed.length + pruned.length === 0) await noteNone(session, 'Nothing to clean up');
-  if (counts.graphs > 0) screen.note(screen.paint('dim', wrap(endOf(report, isDry), screen.width).join('\n')));
+  if (counts.graphs > 0)
+    screen.note(...wrap(endOf(report, isDry), screen.width).map((line) => screen.paint('dim', line)));
   noteBlobs(session, report);
   if (freedBytes !== undefined)
     screen.print(
@@ -39,7 +40,8 @@ async function printCleanUp(session: Session, report: CleanUpReport, { isDry, no
     );
   else if (space !== undefined && space.freeBytes >= worthVacuumBytes)
     screen.note(
-      `${formatSize(space.freeBytes)} of the store's ${formatSize(space.sizeBytes)} are free, for what is written later. To give them back: cairn cleanup --vacuum`,
+      `${formatSize(space.freeBytes)} of the store's ${formatSize(space.sizeBytes)} are free, for what is written later.`,
+      'To give them back: cairn cleanup --vacuum',
     );
 }
 
@@ -49,10 +51,14 @@ function endOf({ counts, removed, pruned, skipped }: CleanUpReport, isDry: boole
   const all = counts.removed + counts.pruned + counts.skipped;
   const parts = [
     `${countOf(counts.removed, 'run')} ${isDry ? 'would go' : 'removed'}`,
-    `${isDry ? 'at most ' : ''}${countOf(counts.checkpoints, 'checkpoint')} of ${countOf(counts.pruned, 'run')} ${isDry ? 'would be pruned' : 'pruned'}`,
+    ...(counts.pruned > 0
+      ? [
+          `${isDry ? 'at most ' : ''}${countOf(counts.checkpoints, 'checkpoint')} of ${countOf(counts.pruned, 'run')} ${isDry ? 'would be pruned' : 'pruned'}`,
+        ]
+      : []),
     ...(counts.skipped > 0 ? [`${countOf(counts.skipped, 'run')} left as before`] : []),
   ].join(', ');
-  const unnamed = all > named ? ` ${countOf(all - named, 'run')} of these not named above.` : '';
+  const unnamed = all > named ? ` Of these ${all - named} are not named above.` : '';
   return `Looked at ${countOf(counts.graphs, 'workflow')} with settings: ${parts}.${unnamed}`;
 }
 
@@ -75,7 +81,7 @@ export const cleanupCommand = deletionCommand(cleanUp, {
     { line: 'cairn cleanup --vacuum', does: 'and give the room that is left back to the file system' },
     { line: 'cairn cleanup --yes', does: 'from a schedule, where nobody can be asked' },
   ],
-  progress: { done: 'expired:', isOfAll: false },
+  progress: { done: 'expired:', isOfAll: false, countOf: ({ counts }) => counts.removed },
   print: printCleanUp,
   questionFor,
 });

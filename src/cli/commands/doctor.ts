@@ -4,6 +4,7 @@ import { openDoctor } from '../../app/open-store/examine-place.ts';
 import { errorTable, type ErrorCode } from '../../errors.ts';
 import { examineStore, type Finding } from '../../operations/store/examine-store.ts';
 import { type Command, ofOperation } from '../command.ts';
+import { drawProgress } from '../live/progress.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import type { Tone } from '../text/tone.ts';
@@ -41,7 +42,10 @@ export const doctorCommand: Command = {
   details: 'Nothing is changed. The checkpoints themselves are checked by: cairn verify.',
   examples: [{ line: 'cairn doctor', does: 'is everything in order here?' }],
   async execute(session) {
-    const { findings } = await perform(examineStore, await openDoctor(session), {});
+    const progress = drawProgress(session.screen, 'examined');
+    const context = { ...(await openDoctor(session)), progressed: progress.at };
+    const { findings } = await perform(examineStore, context, {});
+    progress.end();
     if (session.isJson) session.printJson({ findings });
     else session.screen.print(findings.flatMap((finding) => formatFinding(finding, session.screen)));
     return exitCodeOf(findings);

@@ -11,6 +11,7 @@ import { perform } from '../../operations/contract/perform.ts';
 import { type Command, ofOperation } from '../command.ts';
 import { printJsonLines } from '../json-lines.ts';
 import { boundYoungMemory } from '../young-memory.ts';
+import { countEach, openProgress } from '../live/progress.ts';
 import { noteNone, type Session } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { toneOf } from '../text/tone.ts';
@@ -76,7 +77,12 @@ export const lsCommand: Command<ListRunsInput> = {
     if (input.error !== undefined || input.node !== undefined || input.group === 'error')
       return listByError(session, input);
     return withReading(session, async (context) => {
-      if (input.all === true) return listAll(session, listEachRun(context, input), context.now());
+      if (input.all === true) {
+        const { all: _all, limit: _limit, ...filter } = input;
+        const isOfAll = Object.keys(filter).length === 0;
+        const progress = await openProgress(session.screen, context, { done: 'listed', isOfAll });
+        return listAll(session, countEach(listEachRun(context, input), progress), context.now());
+      }
       const output = await perform(listRuns, context, input);
       if (session.isJson) session.printJson(output);
       else if (output.counts !== undefined) printCounts(session, output.counts);
@@ -140,7 +146,7 @@ async function listAll(session: Session, runs: ReturnType<typeof listEachRun>, n
   }
   if (count === 0) await noteNone(session, 'No runs here');
   else if (page.length > 0) printRuns(session, { runs: page, hasMore: false, now });
-  if (count > pageRuns) session.screen.note(session.screen.paint('dim', countOf(count, 'run')));
+  if (count > pageRuns) session.screen.note(session.screen.paint('dim', `Listed ${countOf(count, 'run')}.`));
   return 0;
 }
 

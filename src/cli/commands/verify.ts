@@ -35,8 +35,8 @@ export const verifyCommand: Command<VerifyRunsInput> = {
     if (input.run !== undefined) return withHistory(session, (context) => verifyOne(session, context, input));
     boundYoungMemory();
     return withHistory(session, async (context) => {
-      const progressed = await openProgress(session.screen, context, { done: 'looked at', isOfAll: true });
-      const each = countEach(verifyEachRun(context), progressed);
+      const progress = await openProgress(session.screen, context, { done: 'looked at', isOfAll: true });
+      const each = countEach(verifyEachRun(context), progress);
       return exitCodeOf(session.isJson ? await printJsonLines(session, each) : await printReports(session, each));
     });
   },

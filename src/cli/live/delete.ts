@@ -26,7 +26,10 @@ interface Deleting {
 /** What a command adds to its operation. */
 interface DeletionWords<Report> extends Required<Pick<Command, 'details' | 'examples'>> {
   /** What is reported meanwhile. Absent: it is done at once. */
-  readonly progress?: ProgressWords;
+  readonly progress?: ProgressWords & {
+    /** How many runs a dry run would go through, where only it knows. */
+    readonly countOf?: (plan: Report) => number;
+  };
   readonly print: (session: Session, report: Report, context: PrintedReport) => Promise<void>;
   /** What the person agrees to: `Remove 2 runs`. Undefined if nothing would go. */
   readonly questionFor: (plan: Report) => string | undefined;
@@ -58,13 +61,19 @@ export function deletionCommand<Input extends Deleting, Report>(
     execute(session, { yes, ...input }) {
       return withApp(session, async (app) => {
         if (progress !== undefined) boundYoungMemory();
-        const progressed = progress && (await openProgress(session.screen, app, progress));
-        const context = progressed === undefined ? app : { ...app, progressed };
+        const shown = progress && (await openProgress(session.screen, app, progress));
+        const context = shown === undefined ? app : { ...app, progressed: shown.at };
         return deleteConfirmed(
           session,
           { dryRun: input.dryRun, yes },
           {
-            act: (isDry) => perform(operation, context, { ...(input as unknown as Input), dryRun: isDry }),
+            act: async (isDry) => {
+              const report = await perform(operation, context, { ...(input as unknown as Input), dryRun: isDry });
+              shown?.end();
+              // What a dry run found is to be done now.
+              if (isDry && progress?.countOf !== undefined) shown?.expect(progress.countOf(report));
+              return report;
+            },
             print: (report, isDry) => print(session, report, { isDry, now: app.now() }),
             questionFor,
           },

@@ -1,4 +1,4 @@
-/** How far a command is that goes through all runs: a line on the terminal, until something is printed in its place. */
+/** How far a command is that goes through all runs: a line on the terminal, below what is printed meanwhile. */
 import type { ReadContext } from '../../operations/contract/operation.ts';
 import { countOf } from '../../operations/format/amounts.ts';
 import type { Screen } from '../screen.ts';
@@ -15,38 +15,63 @@ export interface ProgressWords {
   readonly isOfAll: boolean;
 }
 
-/** @returns called with how many runs are done; it draws nothing where nobody sees it */
+/** It draws nothing where nobody sees it. */
+export interface Progress {
+  /** Called with how many runs are done, and out of how many, if that is known. */
+  readonly at: (runs: number, total?: number) => void;
+  /** It is known by now how many runs there are. */
+  readonly expect: (total: number) => void;
+  /** It is over: the line goes. */
+  readonly end: () => void;
+}
+
 export async function openProgress(
-  { progress }: Pick<Screen, 'progress'>,
+  screen: Pick<Screen, 'progress'>,
   { store, tenant }: Pick<ReadContext, 'store' | 'tenant'>,
-  { done: word, isOfAll }: ProgressWords,
-): Promise<(runs: number) => void> {
-  if (progress === undefined) return () => {};
-  const total = isOfAll ? await store.countRuns?.({ tenant }) : undefined;
+  { done, isOfAll }: ProgressWords,
+): Promise<Progress> {
+  const total = isOfAll && screen.progress !== undefined ? await store.countRuns?.({ tenant }) : undefined;
+  return drawProgress(screen, done, total);
+}
+
+/** @param word - what is done with runs: `looked at` */
+export function drawProgress({ progress }: Pick<Screen, 'progress'>, word: string, total?: number): Progress {
+  if (progress === undefined) return { at: () => {}, expect: () => {}, end: () => {} };
+  let all = total;
   let nextMs = performance.now() + quietMs;
-  return (runs) => {
-    const nowMs = performance.now();
-    if (nowMs < nextMs) return;
-    nextMs = nowMs + redrawMs;
-    // Runs are admitted meanwhile.
-    const remaining = total === undefined ? -1 : total - runs;
-    progress(
-      remaining < 0
-        ? `${word} ${countOf(runs, 'run')}`
-        : `${word} ${runs} of ${countOf(runs + remaining, 'run')}, ${remaining} to go`,
-    );
+  return {
+    at(runs, known = all) {
+      const nowMs = performance.now();
+      if (nowMs < nextMs) return;
+      nextMs = nowMs + redrawMs;
+      // Runs are admitted meanwhile.
+      const remaining = known === undefined ? -1 : known - runs;
+      progress(
+        remaining < 0
+          ? `${word} ${countOf(runs, 'run')}`
+          : `${word} ${runs} of ${countOf(runs + remaining, 'run')}, ${remaining} to go`,
+      );
+    },
+    expect(count) {
+      all = count;
+    },
+    end: () => progress(),
   };
 }
 
 /** The same items, counted when whoever reads them comes for the next. */
 export async function* countEach<Item, Rest>(
   items: AsyncGenerator<Item, Rest>,
-  progressed: (count: number) => void,
+  progress: Progress,
 ): AsyncGenerator<Item, Rest> {
-  for (let count = 1; ; count += 1) {
-    const next = await items.next();
-    if (next.done === true) return next.value;
-    yield next.value;
-    progressed(count);
+  try {
+    for (let count = 1; ; count += 1) {
+      const next = await items.next();
+      if (next.done === true) return next.value;
+      yield next.value;
+      progress.at(count);
+    }
+  } finally {
+    progress.end();
   }
 }

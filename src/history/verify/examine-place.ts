@@ -5,7 +5,7 @@ import { isHeld } from '../access/claim-run.ts';
 import type { StatePlace } from '../access/place.ts';
 import { openStatuses } from '../../ports/held-runs.ts';
 import { isStopped } from '../read/list-runs.ts';
-import { examineRuns, type Finding } from './examine-runs.ts';
+import { examineRuns, type Finding, type Progressed } from './examine-runs.ts';
 
 const countedRuns = 1_000;
 const listedMax = 5;
@@ -112,7 +112,7 @@ async function findSpace(store: Store): Promise<readonly Finding[]> {
 }
 
 /** Examines a store and returns one finding for each thing examined. @throws STORE_* as the store */
-export async function examinePlace(place: StatePlace): Promise<readonly Finding[]> {
+export async function examinePlace(place: StatePlace, progressed?: Progressed): Promise<readonly Finding[]> {
   const { store, blobs, tenant } = place;
   const { durability, isShared } = store.capabilities;
   const detail = `${store.name}: survives ${durability === 'power' ? 'a power cut' : durability === 'process' ? 'a killed process' : 'nothing'}${isShared ? ', can be shared by processes' : ''}`;
@@ -127,6 +127,6 @@ export async function examinePlace(place: StatePlace): Promise<readonly Finding[
     ...(clock === undefined ? [] : [clock]),
     ...(deaths === undefined ? [] : [deaths]),
     await findDoubts(store, tenant),
-    await examineRuns(store, blobs, tenant),
+    await examineRuns(store, blobs, tenant, progressed),
   ];
 }

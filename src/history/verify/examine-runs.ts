@@ -19,23 +19,32 @@ export interface Finding {
   readonly code?: string;
 }
 
+/** Called with how many runs were looked at, and out of how many. */
+export type Progressed = (runs: number, total: number) => void;
+
 /** How many runs to examine, the newest first. The limit exists because each state is read completely. */
 const examinedRuns = 1_000;
 
 /** Returns one finding. If it is `bad`, it names the first run whose damage would make a resume fail. @throws STORE_* as the store */
-export async function examineRuns(store: Store, blobs: BlobStore, tenant: string): Promise<Finding> {
-  const { rows } = await store.listRuns({
+export async function examineRuns(
+  store: Store,
+  blobs: BlobStore,
+  tenant: string,
+  progressed?: Progressed,
+): Promise<Finding> {
+  const { rows, cursor } = await store.listRuns({
     tenant,
     status: ['running', 'paused', 'cancelling', 'failed'],
     limit: examinedRuns,
   });
   const damaged: { readonly run: RunRow; readonly error: CairnError }[] = [];
-  for (const run of rows) {
+  for (const [index, run] of rows.entries()) {
+    progressed?.(index, rows.length);
     const error = await damageOf(store, blobs, run);
     if (error !== undefined) damaged.push({ run, error });
   }
   const [first] = damaged;
-  const counted = `${rows.length} that ${rows.length === 1 ? 'is' : 'are'} not over`;
+  const counted = `${cursor === undefined ? '' : 'the newest '}${rows.length} that ${rows.length === 1 ? 'is' : 'are'} not over`;
   if (first === undefined) return { name: 'histories', verdict: 'ok', detail: `sound of ${counted}` };
   return {
     name: 'histories',

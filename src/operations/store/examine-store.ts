@@ -2,7 +2,7 @@
 import { listOf, objectOf, oneOf, text } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { countUnneeded } from '../../history/retention/collect-blobs.ts';
-import type { Finding } from '../../history/verify/examine-runs.ts';
+import type { Finding, Progressed } from '../../history/verify/examine-runs.ts';
 import { examinePlace } from '../../history/verify/examine-place.ts';
 import type { HistoryContext, Operation, ReadContext } from '../contract/operation.ts';
 
@@ -11,6 +11,7 @@ export type { Finding } from '../../history/verify/examine-runs.ts';
 export interface DoctorContext extends Omit<ReadContext, 'store'> {
   /** Examines versions, files, permissions and disk space. */
   readonly examinePlace: () => Promise<readonly Finding[]>;
+  readonly progressed?: Progressed;
   /** Opens the store; undefined if it does not exist yet. */
   readonly openStore: () => Promise<Pick<HistoryContext, 'store' | 'blobs'> | undefined>;
 }
@@ -80,7 +81,7 @@ export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> 
         const blobs = await findBlobs(opened.blobs, context.tenant);
         // Histories cannot be read without them.
         if (blobs.verdict !== 'ok') return { findings: [...findings, blobs] };
-        findings.push(...(await examinePlace({ ...context, ...opened })), blobs);
+        findings.push(...(await examinePlace({ ...context, ...opened }, context.progressed)), blobs);
         findings.push(...(await findUnneeded(opened.store, opened.blobs, context.tenant)));
       } finally {
         await opened.store.close();
