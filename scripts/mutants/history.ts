@@ -229,7 +229,7 @@ export const historyMutants: readonly Mutant[] = [
   {
     name: 'a post-mortem computes conditions from the state after the whole checkpoint',
     file: 'src/history/explain/story-teller.ts',
-    old: 'await applyTo(endOfRecord(ops, index));',
+    old: 'await applyTo(end);',
     new: 'await applyTo(ops.length);',
     tests: ['test/trace/post-mortem.test.ts'],
   },

@@ -58,14 +58,14 @@ const isStory = (path: string): boolean => /\/story(?:\?|$)/.test(path);
 
 /** A value that was left out of an answer since it is large. */
 export interface Omitted {
-  readonly omitted: { readonly bytes: number; readonly href: string };
+  readonly omitted: { readonly bytes: number; readonly href?: string };
 }
 
 export const isOmitted = (value: unknown): value is Omitted =>
   typeof value === 'object' && value !== null && 'omitted' in value && Object.keys(value).length === 1;
 
-/** All of a value that was left out, as text. @throws Problem */
-export async function readOmitted({ omitted: { href } }: Omitted): Promise<string> {
+/** All of a value that was left out, as text. @param href - where it says that it is read @throws Problem */
+export async function readOmitted(href: string): Promise<string> {
   return (await send(href.slice(href.indexOf('/v1/') + '/v1'.length))).text();
 }
 

@@ -26,11 +26,13 @@ export function LongText({ text, max = shownChars }: { readonly text: string; re
 function LeftOut({ value }: { readonly value: Omitted }): JSX.Element {
   const [text, setText] = useState<string>();
   if (text !== undefined) return <LongText text={text} />;
+  const { bytes: size, href } = value.omitted;
+  if (href === undefined) return <span>{`large, ${bytes(size)}, and written over at once`}</span>;
   const read = (): void =>
-    void readOmitted(value).then(setText, (problem: Error) => setText(`It cannot be read: ${problem.message}`));
+    void readOmitted(href).then(setText, (problem: Error) => setText(`It cannot be read: ${problem.message}`));
   return (
     <span>
-      {`large, ${bytes(value.omitted.bytes)} `}
+      {`large, ${bytes(size)} `}
       <button type="button" class="link" onClick={read}>
         read it
       </button>

@@ -25,6 +25,7 @@ import { blobHash, resolveValues } from '../stored/checkpoint.ts';
 import { letOthersIn } from '../stored/pace.ts';
 import type { StoredState } from '../stored/stored-state.ts';
 import { authorsOf, endedNode, endOfRecord, isEnd, placeInTree, type OpAuthor } from './op-authors.ts';
+import { isPassingChange, isPassingOutput } from './passing-values.ts';
 import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
 
 // Parts of a change as a post-mortem reports them.
@@ -120,6 +121,8 @@ interface Gathered {
 interface VisitChanges {
   readonly changes: ValueChange[];
   ended?: Ended;
+  /** Whether the value that it gave is large, and in no state. */
+  isPassing?: boolean;
 }
 
 const absent = Symbol('absent');
@@ -202,10 +205,14 @@ export class StoryTeller {
       if (isChannel(op)) {
         // The old value is that of the state just before the op.
         await applyTo(index);
-        visit.changes.push(await this.#changeOf(entry, op, isApplied ? undefined : state));
+        const change = await this.#changeOf(entry, op, isApplied ? undefined : state);
+        const isPassing = isPassingChange(ops, index, [change.before, change.after]);
+        visit.changes.push({ ...change, ...(isPassing && { isPassing }) });
       } else {
-        await applyTo(endOfRecord(ops, index));
+        const end = endOfRecord(ops, index);
+        await applyTo(end);
         visit.ended = await this.#ends.read(entry, { node: author.node, op, isLaterState }, state);
+        visit.isPassing = isPassingOutput(ops, index, end, visit.ended.record.output);
       }
     }
     await applyTo(ops.length);
@@ -371,7 +378,7 @@ export class StoryTeller {
     entry: HistoryEntry,
     part: ChangePart,
     node: readonly string[],
-    { changes, ended: { record, edges, type, when } }: Required<VisitChanges>,
+    { changes, ended: { record, edges, type, when }, isPassing }: VisitChanges & { readonly ended: Ended },
   ): void {
     const { retries, repeats, agentChanges, steps, questions } = this.#gather(entry, node, part.visit);
     // A failure that nothing handles ends the visit too: a resume of the run begins a new one.
@@ -393,6 +400,7 @@ export class StoryTeller {
       ...(spared !== undefined && { saved: spared }),
       ...errorIn(part, this.#frames),
       ...(record.output !== undefined && { value: record.output }),
+      ...(isPassing === true && { isPassing }),
       ...(when !== undefined && { when }),
       retries,
       ...(repeats && { repeats }),

@@ -137,6 +137,7 @@ export const outputWords: Readonly<Record<string, string>> = {
   isNew: 'false if the run was there already',
   isOtherGraph: 'whether it has another graph',
   isPaused: 'whether the run was paused there',
+  isPassing: 'whether the same checkpoint wrote there again, so that it is in no state',
   isQueued: 'whether nobody has taken it up yet',
   isRequired: 'whether it has to be given, or to have succeeded',
   isRun: 'whether it is coloured by what happened in a run',

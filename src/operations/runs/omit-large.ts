@@ -18,8 +18,8 @@ export interface OmittedValue {
     readonly sha256: string;
     /** Its size: of a text in UTF-8, of anything else as JSON. */
     readonly bytes: number;
-    /** Path of the route that sends these bytes, or a range of them. */
-    readonly href: string;
+    /** Path of the route that sends these bytes, or a range of them. Absent: they are in no state, since their checkpoint wrote there again. */
+    readonly href?: string;
   };
 }
 
@@ -40,13 +40,22 @@ interface Measured {
   readonly bytes: number;
 }
 
+interface Checkpoint {
+  readonly runId: string;
+  readonly seq: number;
+}
+
 /** The values of one checkpoint. */
 class LargeValues {
-  readonly #file: string;
+  readonly #file: string | undefined;
 
-  /** @param base - path at which the interface begins */
-  constructor(base: string, runId: string, seq: number) {
-    this.#file = `${base}/v1/checkpoints/${encodeURIComponent(`${runName(runId)}@${seq}`)}/file?path=`;
+  /**
+   * @param base - path at which the interface begins
+   * @param isPassing - whether they are in no state
+   */
+  constructor(base: string, { runId, seq }: Checkpoint, isPassing = false) {
+    const checkpoint = encodeURIComponent(`${runName(runId)}@${seq}`);
+    this.#file = isPassing ? undefined : `${base}/v1/checkpoints/${checkpoint}/file?path=`;
   }
 
   /** The parts of a state stay, with what is small in them, unless they are too large together. */
@@ -92,7 +101,7 @@ class LargeValues {
       omitted: {
         sha256: createHash('sha256').update(bytes).digest('hex'),
         bytes: bytes.length,
-        href: `${this.#file}${encodeURIComponent(formatPath(path))}`,
+        ...(this.#file !== undefined && { href: `${this.#file}${encodeURIComponent(formatPath(path))}` }),
       },
     };
   }
@@ -112,9 +121,11 @@ export function omitLargeValues(output: unknown, schema: JsonSchema, base = ''):
 interface Place {
   readonly base: string;
   /** The checkpoint that it is of, if it is of one. */
-  readonly at?: { readonly runId: string; readonly seq: number };
+  readonly at?: Checkpoint;
   /** Whether it is of a child run, whose values have no path of their own. */
   readonly isInside?: boolean;
+  /** Whether the values of it are in no state. */
+  readonly isPassing?: boolean;
 }
 
 function omitFrom(value: unknown, { properties, items, format }: JsonSchema, around: Place): unknown {
@@ -129,8 +140,9 @@ function omitFrom(value: unknown, { properties, items, format }: JsonSchema, aro
     ...(isPlaced && { at: { runId, seq } }),
     ...(format === 'visit' && { isInside: Array.isArray(value['path']) && value['path'].length > 1 }),
   };
-  if (format === 'difference') return omitFromDifference(value, place);
-  const values = valuesAt(place);
+  const isPassing = value['isPassing'] === true;
+  if (format === 'difference') return omitFromDifference(value, { ...place, isPassing });
+  const values = valuesAt({ ...place, isPassing });
   const hasState = values !== undefined && parts['state']?.['format'] === 'state' && isPlainObject(state);
   return Object.fromEntries(
     Object.entries(value).map(([name, part]) => {
@@ -147,10 +159,10 @@ function omitFrom(value: unknown, { properties, items, format }: JsonSchema, aro
   );
 }
 
-function valuesAt({ base, at, isInside }: Place, before = 0): LargeValues | undefined {
+function valuesAt({ base, at, isInside, isPassing }: Place, before = 0): LargeValues | undefined {
   return at === undefined || isInside === true || at.seq < before
     ? undefined
-    : new LargeValues(base, at.runId, at.seq - before);
+    : new LargeValues(base, { runId: at.runId, seq: at.seq - before }, isPassing);
 }
 
 /** Of what was appended only the new part is there, which has no path of its own. */

@@ -68,6 +68,7 @@ const storyEntryParts = objectOf(
     saved: amounts,
     error: failedWith,
     value: described(anything, 'what the node gave'),
+    isPassing: flag,
     when: text,
     retries: listOf(objectOf({ ...point, attempt: whole }, { step: text, error: failedWith, by: text })),
     repeats: listOf(objectOf({ ...point, by: text }, { step: text, worker: text, attempt: whole, key: text })),
@@ -87,7 +88,15 @@ const storyEntryParts = objectOf(
     changes: listOf({
       ...objectOf(
         { path: texts },
-        { before: anything, beforeBytes: whole, after: anything, afterBytes: whole, isDeleted: flag, isAppended: flag },
+        {
+          before: anything,
+          beforeBytes: whole,
+          after: anything,
+          afterBytes: whole,
+          isDeleted: flag,
+          isAppended: flag,
+          isPassing: flag,
+        },
       ),
       format: 'difference',
     }),
