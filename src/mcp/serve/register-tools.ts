@@ -98,20 +98,52 @@ function namingUnknown(known: readonly string[], schema: InputSchema): InputSche
   };
 }
 
+interface ToolSchemas {
+  readonly inputSchema: InputSchema;
+  readonly outputSchema: InputSchema;
+}
+
+/**
+ * A schema that is compiled when something is first held against it. The SDK would compile it at once, which for all tools is half of what
+ * `cairn mcp` takes until it is ready.
+ */
+export function compiledWhenUsed(
+  sdk: Pick<Sdk, 'fromJsonSchema'>,
+  schema: Parameters<Sdk['fromJsonSchema']>[0],
+): InputSchema {
+  let compiled: InputSchema | undefined;
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'cairn',
+      jsonSchema: { input: () => schema, output: () => schema },
+      validate: (value, options) =>
+        (compiled ??= sdk.fromJsonSchema<object>(schema))['~standard'].validate(value, options),
+    },
+  };
+}
+
+/** Kept for the process: over HTTP there is a server for each request. */
+const schemasOfTools = new WeakMap<AnyTool, ToolSchemas>();
+
+function schemasOf(sdk: Sdk, tool: AnyTool): ToolSchemas {
+  const known = schemasOfTools.get(tool);
+  if (known !== undefined) return known;
+  const { input, required, output } = tool;
+  const given = { type: 'object', properties: { ...input }, required: [...required], additionalProperties: false };
+  const schemas: ToolSchemas = {
+    inputSchema: namingUnknown(Object.keys(input), compiledWhenUsed(sdk, given)),
+    outputSchema: compiledWhenUsed(sdk, output),
+  };
+  schemasOfTools.set(tool, schemas);
+  return schemas;
+}
+
 export function registerTools(server: McpServer, house: ServerHouse, era: Era): void {
   const { sdk, context, log, announceResources } = house;
   for (const tool of toolList) {
-    const { name, title, description, input, required, output, hints } = tool;
-    const inputSchema = namingUnknown(
-      Object.keys(input),
-      sdk.fromJsonSchema<object>({
-        type: 'object',
-        properties: { ...input },
-        required: [...required],
-        additionalProperties: false,
-      }),
-    );
-    const outputSchema = sdk.fromJsonSchema(output);
+    const { name, title, description, hints } = tool;
+    const { inputSchema, outputSchema } = schemasOf(sdk, tool);
     const annotations = {
       title,
       readOnlyHint: hints.isReadOnly,
