@@ -3,41 +3,6 @@ import type { Mutant } from './mutant.ts';
 
 export const listMutants: readonly Mutant[] = [
   {
-    name: 'a clean-up names every run that it removed',
-    file: 'src/history/retention/clean-up.ts',
-    old: 'entries.slice(0, reportedRuns - list.length)',
-    new: 'entries',
-    tests: ['src/history/retention/clean-up.test.ts'],
-  },
-  {
-    name: 'a dry run counts runs that would go as pruned too',
-    file: 'src/history/retention/clean-up.ts',
-    old: 'if (this.#expiring.has(runId)) return;',
-    new: '',
-    tests: ['src/history/retention/clean-up.test.ts'],
-  },
-  {
-    name: 'lines of a long list are held until it ends',
-    file: 'src/cli/json-lines.ts',
-    old: 'else timer ??= setImmediate(flush);',
-    new: '',
-    tests: ['src/cli/json-lines.test.ts'],
-  },
-  {
-    name: 'a list of everything begins anew behind a cursor',
-    file: 'src/history/access/read-all.ts',
-    old: 'let cursor = after;',
-    new: 'let cursor: typeof after;',
-    tests: ['src/cli/json-lines.test.ts'],
-  },
-  {
-    name: 'the older name of the option of pages is unknown',
-    file: 'src/cli/parse.ts',
-    old: '[...new Set([shown, optionNameOf(name)])].map(',
-    new: '[shown].map(',
-    tests: ['src/cli/json-lines.test.ts'],
-  },
-  {
     name: 'an append that is repeated is recorded again',
     file: 'src/engine/calls/append.ts',
     old: 'const recorded = callsOf(activation, list)[n - 1];',
