@@ -16,6 +16,14 @@ export type { ImportAs } from './history/export-import/import-into.ts';
 export type { ExpiredRun, RetainedRun } from './history/retention/apply-retention.ts';
 export type { RetentionAge, RetentionSettings } from './graph/retention.ts';
 export type {
+  BlobReferences,
+  DefinedGraph,
+  NamedBlob,
+  NamingRow,
+  ReadTexts,
+  RunReferences,
+} from './ports/blob-references.ts';
+export type {
   EndedQuery,
   EndedRemoval,
   EndedRun,

@@ -18,6 +18,7 @@ import { limitsMutants } from './limits.ts';
 import { listMutants } from './lists.ts';
 import type { Mutant } from './mutant.ts';
 import { planMutants } from './plans.ts';
+import { referenceMutants } from './references.ts';
 import { retentionMutants } from './retention.ts';
 import { stateMutants } from './state.ts';
 import { storesMutants } from './stores.ts';
@@ -38,6 +39,7 @@ export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   lists: listMutants,
   costs: costMutants,
   children: childMutants,
+  references: referenceMutants,
   retention: retentionMutants,
   state: stateMutants,
   history: historyMutants,

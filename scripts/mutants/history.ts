@@ -123,7 +123,7 @@ export const historyMutants: readonly Mutant[] = [
   },
   {
     name: 'all runs are read to remove what one run named',
-    file: 'src/history/retention/collect-blobs.ts',
+    file: 'src/history/retention/needed-blobs.ts',
     old: 'if (count > runsMax) return false;',
     new: '',
     tests: ['src/operations/store/collect-blobs.test.ts'],
@@ -131,8 +131,8 @@ export const historyMutants: readonly Mutant[] = [
   {
     name: 'what was not looked for among all runs is removed',
     file: 'src/history/retention/collect-blobs.ts',
-    old: 'blobs: isSearched ? await',
-    new: 'blobs: true ? await',
+    old: 'const { removed, left } = isKnown ',
+    new: 'const { removed, left } = true ',
     tests: ['src/operations/store/collect-blobs.test.ts'],
   },
   {
@@ -221,7 +221,7 @@ export const historyMutants: readonly Mutant[] = [
   },
   {
     name: 'blobs that only a packed checkpoint names are collected',
-    file: 'src/history/retention/collect-blobs.ts',
+    file: 'src/history/retention/stored-texts.ts',
     old: 'yield checkpointText(run.key, row);',
     new: 'yield text(row.body);',
     tests: ['src/history/stored/packed.test.ts'],

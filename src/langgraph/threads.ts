@@ -9,6 +9,7 @@ import { loadState, type LoadedState } from '../history/load/load.ts';
 import { removeRun } from '../history/retention/remove-run.ts';
 import type { ChangePart } from '../history/stored/change.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../history/stored/checkpoint.ts';
+import { namedByMeta } from '../history/stored/named-blobs.ts';
 import { checkNewRunId } from '../history/stored/run-ids.ts';
 import { metaOf } from '../history/stored/stored-meta.ts';
 import type { Labels, RunRow } from '../ports/store.ts';
@@ -185,6 +186,7 @@ export class Threads {
       JSON.stringify({ labels, fixedLabels: Object.keys(labels), langgraph: name }),
     );
     const { created, run } = await store.admitRun({
+      ...namedByMeta(meta),
       tenant,
       runId,
       key,

@@ -1,5 +1,6 @@
 /** The store port: everything the engine needs of a database. It handles bytes and indexes only; all logic is above it (S1). */
 import type { RunStatus } from '../state/tree.ts';
+import type { BlobReferences, NamingRow } from './blob-references.ts';
 import type { BlobStore } from './blobs.ts';
 import type { LimitStore } from './limits.ts';
 import type { Backlog, CodeCount, OpenCounts } from './run-counts.ts';
@@ -86,7 +87,7 @@ export interface RunRow extends RunKey {
 }
 
 /** A stored checkpoint. */
-export interface CheckpointRow {
+export interface CheckpointRow extends NamingRow {
   readonly seq: number;
   /** Epoch ms, for information only. */
   readonly at: number;
@@ -96,7 +97,7 @@ export interface CheckpointRow {
 }
 
 /** A stored snapshot: the whole state at a checkpoint, derived from the checkpoints up to it. */
-export interface SnapshotRow {
+export interface SnapshotRow extends NamingRow {
   /** Seq of its checkpoint. */
   readonly seq: number;
   readonly body: Uint8Array;
@@ -114,8 +115,8 @@ export interface Relabelling extends RunKey {
   readonly oldMeta: Uint8Array;
 }
 
-/** A new run and its first checkpoint. Both are durable before `admitRun` resolves (E2). */
-export interface Admission extends RunKey {
+/** A new run and its first checkpoint, durable before `admitRun` resolves (E2). `blobs` are those of its meta; absent: its writer does not say. */
+export interface Admission extends RunKey, NamingRow {
   readonly key: string;
   readonly graphId: string;
   readonly graphHash: string;
@@ -131,6 +132,8 @@ export interface Admission extends RunKey {
   readonly schedule?: Schedule;
   /** If set, the new run is claimed in the same write, whether or not it is due. */
   readonly claim?: { readonly workerId: string; readonly leaseMs: number };
+  /** Blobs that the meta of each run of its graph names. A store with references notes them once, as {@link BlobReferences.define} does. */
+  readonly defines?: readonly string[];
   /** Whether a run of this id that was removed comes back with it, as an import brings one. It is forgotten then that it was removed. */
   readonly revives?: boolean;
   readonly durability: Durability;
@@ -250,7 +253,7 @@ export interface NextRequest extends ClaimableQuery {
 }
 
 /** An open wait's row in the index, for listing questions and for finding what is due. */
-export interface WaitRow {
+export interface WaitRow extends NamingRow {
   readonly waitId: string;
   /**
    * `delivery`: nothing of the run waits. It is a webhook that the commit owes, without a due time, until {@link Store.clearDelivery}.
@@ -295,7 +298,7 @@ export interface CommitReply {
 export type MessageKind = 'answer' | 'signal' | 'cancel' | 'effect';
 
 /** A message to a run, stored as a row. Posting one needs no claim (O1). */
-export interface Message extends RunKey {
+export interface Message extends RunKey, NamingRow {
   readonly kind: MessageKind;
   /**
    * The wait id of an answer, the unique id of a signal, the announcement of an effect; of a cancel empty, or `force` if it gives up what
@@ -436,7 +439,7 @@ export interface Store {
   readonly capabilities: StoreCapabilities;
   /** The blobs that belong to the store. Absent if they are stored elsewhere; then whoever makes an engine over the store names them. */
   readonly blobs?: BlobStore;
-  /** Where processes on the store see what nodes are just making. Absent if only the process that advances a run can tell. */
+  /** Where processes see what nodes are just making. Absent: only the process that advances a run can tell. */
   readonly live?: LiveFeed;
   /** What limits across the fleet need. Absent if the store has none; then what names a limit is refused. */
   readonly limits?: LimitStore;
@@ -444,10 +447,11 @@ export interface Store {
   readonly removals?: Removals;
   /** Finds runs that ended by an index. Absent: callers list all runs. */
   readonly ended?: EndedRuns;
+  /** Which runs name which blobs, by an index. Absent: whoever removes blobs reads what all runs store. */
+  readonly references?: BlobReferences;
 
   /**
-   * Identity of the data, from which idempotency keys are derived, so that two stores never send the same key. It is stored with the data
-   * and copied with it. Empty if none was ever set.
+   * Identity of the data, from which idempotency keys are derived. It is stored with the data and copied with it. Empty if none was ever set.
    */
   readIdentity(): Promise<string>;
   /** Gives the data another identity. It applies to runs admitted from now on. */

@@ -42,7 +42,7 @@ export interface MemoryRun {
   readonly no: number;
   admission: Omit<
     Admission,
-    'checkpoint' | 'waits' | 'schedule' | 'claim' | 'durability' | 'status' | 'graphHash' | 'code'
+    'checkpoint' | 'waits' | 'schedule' | 'claim' | 'durability' | 'status' | 'graphHash' | 'code' | 'blobs' | 'defines'
   >;
   labels: Labels;
   readonly schedule: RunSchedule;
@@ -62,6 +62,10 @@ export interface MemoryRun {
   /** Names of the messages that have seats, by seat. */
   readonly seats: Map<string, string>;
   readonly tags: Map<string, number>;
+  /** How many writes have named a blob, by its hash. */
+  readonly named: Map<string, number>;
+  /** Whether all that it names is in `named`. */
+  isRead: boolean;
   /** How many runs were forked from this one. */
   forks: number;
   /**

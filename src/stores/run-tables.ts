@@ -2,6 +2,14 @@
 
 import { CairnError } from '../errors.ts';
 import { isRunOver } from '../state/tree.ts';
+import {
+  blobsOfAdmission,
+  blobsOfCommit,
+  type DefinedGraph,
+  type NamedBlob,
+  type ReadTexts,
+  type RunReferences,
+} from '../ports/blob-references.ts';
 import type { EndedRemoval, Remembrance, RemovedRun } from '../ports/removals.ts';
 import { expiredError } from '../ports/removed-runs.ts';
 import { scheduleOf } from '../ports/schedule.ts';
@@ -35,6 +43,7 @@ import type {
   WorkerRow,
 } from '../ports/store.ts';
 import { isAhead, type HostClock } from './host-clock.ts';
+import { isAllRead, pageOfUnread, ReferenceTables, referencesOf, unchanged } from './reference-tables.ts';
 import {
   compareText,
   findNext,
@@ -67,6 +76,7 @@ export class MemoryTables {
   readonly clock: HostClock;
   readonly name: string;
   #tenants = new Map<string, Map<string, MemoryRun>>();
+  #references = new ReferenceTables();
   /** Lines of removed runs, by tenant and id. */
   readonly #removed = new Map<string, RemovedRun>();
   readonly #duties = new Map<string, { readonly owner: string; readonly until: number }>();
@@ -93,6 +103,7 @@ export class MemoryTables {
         Object.assign(run, { token, owner, leaseUntil, leaseMs, claims, deaths, deathsHead, deathsSinceRest });
       }
     this.#tenants = other.#tenants;
+    this.#references = other.#references.withGraphsOf(this.#references);
     this.lastNumber = Math.max(this.lastNumber, other.lastNumber);
   }
 
@@ -101,6 +112,7 @@ export class MemoryTables {
     const { tenant, runId } = run.admission;
     const runs = this.#tenants.get(tenant) ?? new Map<string, MemoryRun>();
     this.#tenants.set(tenant, runs.set(runId, run));
+    this.#references.put(run);
   }
 
   requireOpen(): void {
@@ -170,6 +182,8 @@ export class MemoryTables {
     const run = newRun(++this.lastNumber, admission);
     if (forked !== undefined) forked.forks += 1;
     this.#openWaits(run, waits);
+    this.#references.add(run, blobsOfAdmission(admission));
+    this.#references.define(tenant, admission.graphId, admission.defines ?? []);
     const granted = claim && { claim: this.#grant(run, claim.workerId, claim.leaseMs) };
     this.putRun(run);
     return { created: true, run: toRunRow(run, this.clock), ...granted };
@@ -183,6 +197,7 @@ export class MemoryTables {
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId: key.runId, forks });
     if (leaves !== undefined) this.remember(key, leaves);
     this.#tenants.get(key.tenant)?.delete(key.runId);
+    this.#references.remove(run);
     const { parent } = run.admission;
     const forked = parent && this.find({ tenant: key.tenant, runId: parent.runId });
     if (forked !== undefined) forked.forks -= 1;
@@ -220,6 +235,41 @@ export class MemoryTables {
 
   forgetRemoved({ tenant, runId }: RunKey): boolean {
     return this.#removed.delete(JSON.stringify([tenant, runId]));
+  }
+
+  namedBlobs(tenant: string, hashes: readonly string[]): readonly string[] {
+    return this.#references.named(tenant, hashes);
+  }
+
+  referencesOf(tenant: string, runIds: readonly string[]): readonly RunReferences[] {
+    return runIds.flatMap((runId) => {
+      const run = this.find({ tenant, runId });
+      return run === undefined ? [] : [referencesOf(run)];
+    });
+  }
+
+  addReferences(key: RunKey, hashes: readonly string[], read?: ReadTexts): void {
+    const run = this.find(key);
+    if (run === undefined) return;
+    this.#references.add(run, hashes);
+    if (isAllRead(run, read)) run.isRead = true;
+  }
+
+  dropReferences(key: RunKey, named: readonly NamedBlob[]): void {
+    const run = this.find(key);
+    if (run !== undefined) this.#references.remove(run, unchanged(run, named));
+  }
+
+  listUnread(tenant: string, page: Parameters<typeof pageOfUnread>[1]): ReturnType<typeof pageOfUnread> {
+    return pageOfUnread(this.runsOf(tenant), page);
+  }
+
+  define(tenant: string, graphId: string, hashes: readonly string[]): void {
+    this.#references.define(tenant, graphId, hashes);
+  }
+
+  definedGraphs(tenant: string, hashes: readonly string[]): readonly DefinedGraph[] {
+    return this.#references.defined(tenant, hashes);
   }
 
   takeDuty(name: string, owner: string, leaseMs: number): boolean {
@@ -358,6 +408,8 @@ export class MemoryTables {
     if (commit.code !== undefined) run.code = commit.code;
     if (commit.closeWaits !== undefined) for (const waitId of commit.closeWaits) run.waits.delete(waitId);
     if (commit.openWaits !== undefined) this.#openWaits(run, commit.openWaits);
+    const named = blobsOfCommit(commit);
+    if (named !== undefined) this.#references.add(run, named);
     if (commit.takeMessages !== undefined) {
       for (const message of run.messages) if (commit.takeMessages.includes(message.id)) message.isTaken = true;
     }
@@ -403,6 +455,7 @@ export class MemoryTables {
     if (seat !== undefined) return { status: 'seated', seat, holder: run.seats.get(seat) as string };
     for (const one of seats) run.seats.set(one, name);
     if (isSpent) run.messages.splice(index, 1);
+    this.#references.add(run, message.blobs);
     run.messages.push({ id: ++this.lastNumber, kind, name, ...copyBody(message, copyBytes), at, isTaken: false });
     return { status: 'accepted' };
   }
@@ -516,6 +569,8 @@ function newRun(no: number, admission: Admission): MemoryRun {
     messages: [],
     seats: new Map(),
     tags: new Map(),
+    named: new Map(),
+    isRead: admission.blobs !== undefined,
     forks: 0,
     token: 0,
     owner: undefined,

@@ -1,5 +1,6 @@
 /** A store over tables in memory, which adapters share: the memory store is that, and the file store writes each change to a journal too. */
 
+import type { BlobReferences } from '../ports/blob-references.ts';
 import type { LiveFeed, LivePiece } from '../ports/live-feed.ts';
 import type { CommitReply, RunKey, Store, StoreCapabilities } from '../ports/store.ts';
 import { createLimitStore, LimitTables } from './limit-tables.ts';
@@ -43,6 +44,7 @@ export function createTablesStore(
     listRuns: (query) => reply(() => listRuns(tables.runsOf(query.tenant), query, tables.clock)),
     ...createCounts(tables, reply),
     ...createRetention(tables, reply),
+    references: createReferences(tables, reply),
     ...createSmallCalls(tables, reply),
     claimRun: (request) => reply(() => tables.claimRun(request)),
     claimNext: (request) => reply(() => tables.claimNext(request)),
@@ -110,6 +112,19 @@ function createRetention(
       graphs: (tenant) => reply(() => endedGraphs(tables.runsOf(tenant))),
       list: (query) => reply(() => listEnded(tables.runsOf(query.tenant), query)),
     },
+  };
+}
+
+/** Calls about the blobs that runs name. */
+function createReferences(tables: MemoryTables, reply: <Reply>(work: () => Reply) => Promise<Reply>): BlobReferences {
+  return {
+    named: (tenant, hashes) => reply(() => tables.namedBlobs(tenant, hashes)),
+    of: (tenant, runIds) => reply(() => tables.referencesOf(tenant, runIds)),
+    add: (key, hashes, read) => reply(() => tables.addReferences(key, hashes, read)),
+    drop: (key, named) => reply(() => tables.dropReferences(key, named)),
+    listUnread: (tenant, page) => reply(() => tables.listUnread(tenant, page)),
+    define: (tenant, graphId, hashes) => reply(() => tables.define(tenant, graphId, hashes)),
+    defined: (tenant, hashes) => reply(() => tables.definedGraphs(tenant, hashes)),
   };
 }
 

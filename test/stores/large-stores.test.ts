@@ -6,6 +6,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { removeRun } from '../../src/history/retention/remove-run.ts';
+import { encodeCheckpoint, rootChecksum } from '../../src/history/stored/checkpoint.ts';
 import { cleanUpAfterRun } from '../../src/history/retention/clean-up.ts';
 import { pageOfCheckpoints } from '../../src/history/read/list-checkpoints.ts';
 import type { RetentionSettings } from '../../src/graph/retention.ts';
@@ -61,6 +63,24 @@ async function secondPage({ store }: Place, query: Parameters<typeof pageOfCheck
   return pageOfCheckpoints(place, query, { limit: 10, start: next });
 }
 
+let removals = 0;
+
+/** A run with a large value, and its removal: two days later, of all that is stored. */
+async function removeWithValue({ store }: Place): Promise<void> {
+  let time = now;
+  const blobs = createMemoryBlobs(() => time);
+  const runId = `removed-${(removals += 1)}`;
+  const hash = await blobs.put({ tenant, runId }, new TextEncoder().encode(runId));
+  const row = encodeCheckpoint({ runKey: '0'.repeat(16), seq: 0 }, rootChecksum, now, '[]', JSON.stringify([hash]));
+  const checkpoint = { seq: 0, at: now, ...row };
+  const graph = { graphId: builtGraphId(0), graphHash: '', status: 'completed' } as const;
+  const rest = { key: '0'.repeat(16), meta: new Uint8Array(), blobs: [], waits: [], durability: 'none' } as const;
+  await store.admitRun({ tenant, runId, ...graph, ...rest, checkpoint });
+  time += 2 * dayMs;
+  const place = { store, blobs, tenant, now: () => time, isWorkerDead: () => undefined };
+  expect(await removeRun(place, runId, { forget: true })).toEqual({ removed: [runId], blobs: 1 });
+}
+
 type Operation = (place: Place) => Promise<unknown>;
 
 const operations: Readonly<Record<string, Operation>> = {
@@ -85,6 +105,7 @@ const operations: Readonly<Record<string, Operation>> = {
   'a look for work of one graph': ({ store }) =>
     store.claimNext({ tenant, limit: 8, workerId: 'w', leaseMs: 1000, graphs: [builtGraphId(0)] }),
   'a look for work of any graph': ({ store }) => store.claimNext({ tenant, limit: 8, workerId: 'w', leaseMs: 1000 }),
+  'the removal of a run with a large value': removeWithValue,
   'graphs with ended runs': async ({ store }) => store.ended?.graphs(tenant),
   'runs that ended long ago': async ({ store }) =>
     store.ended?.list({

@@ -2,6 +2,7 @@
 import { runKeyOf, rootChecksum, sealBody } from '../../src/history/stored/checkpoint.ts';
 import { makeKeySeed } from '../../src/history/stored/key-seed.ts';
 import { checksumOfRow } from '../../src/history/stored/checksum.ts';
+import { namedByMeta } from '../../src/history/stored/named-blobs.ts';
 import { metaOf } from '../../src/history/stored/stored-meta.ts';
 import { AgentGraph, END, START } from '../../src/index.ts';
 import type { CheckpointRow, OpenWait, RunRow, Store } from '../../src/ports/store.ts';
@@ -87,6 +88,7 @@ async function copyRun(store: Store, template: Template, index: number, at: numb
   });
   const [first, ...rest] = sealed;
   if (first === undefined) return;
+  const meta = new TextEncoder().encode(JSON.stringify({ ...metaOf(run), labels, keySeed }));
   const { claim } = await store.admitRun({
     tenant,
     runId,
@@ -94,7 +96,8 @@ async function copyRun(store: Store, template: Template, index: number, at: numb
     graphId: run.graphId,
     graphHash: run.graphHash,
     status: 'running',
-    meta: new TextEncoder().encode(JSON.stringify({ ...metaOf(run), labels, keySeed })),
+    meta,
+    ...namedByMeta(meta),
     checkpoint: first,
     waits: [],
     labels,

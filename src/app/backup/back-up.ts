@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { CairnError } from '../../errors.ts';
 import { readAllRuns } from '../../history/access/read-all.ts';
-import { addNamed, type NamedBlobs } from '../../history/retention/collect-blobs.ts';
+import { readNamedIfSound } from '../../history/retention/stored-texts.ts';
 import { verifyRun } from '../../history/verify/verify.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
@@ -94,12 +94,12 @@ async function copy(path: string, part: string, blobs: BlobStore): Promise<Omit<
     const counts = { runs: 0, blobs: 0 };
     const faults = new Set<string>();
     for (const tenant of backup.tenants()) {
-      const named: NamedBlobs = new Map();
+      const named = new Set<string>();
       for await (const run of readAllRuns({ store, tenant })) {
         counts.runs += 1;
-        await addNamed(store, run, named);
+        for (const hash of await readNamedIfSound(store, run)) named.add(hash);
       }
-      for (const hash of named.keys()) counts.blobs += await addBlob(backup, blobs, tenant, hash);
+      for (const hash of named) counts.blobs += await addBlob(backup, blobs, tenant, hash);
       for (const fault of await findFaults(store, backup.blobs, tenant)) faults.add(fault);
     }
     await store.close();

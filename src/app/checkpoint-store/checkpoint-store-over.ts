@@ -184,6 +184,7 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
       graphHash: '',
       status: 'paused',
       meta: new Uint8Array(),
+      blobs: [],
       checkpoint: { seq, at, ...row },
       waits: [],
       ...(parent && { parent }),

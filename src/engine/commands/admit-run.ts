@@ -15,6 +15,7 @@ import { loadState, type LoadedState } from '../../history/load/load.ts';
 import { checkNewRunId, isOfOrigin } from '../../history/stored/run-ids.ts';
 import { costOf } from '../../history/load/snapshot-policy.ts';
 import { birthOf, makeKeySeed } from '../../history/stored/key-seed.ts';
+import { namedByMeta } from '../../history/stored/named-blobs.ts';
 import type { StoredMeta } from '../../history/stored/stored-meta.ts';
 import { refuseMasked } from '../../state/secrecy/refuse-masked.ts';
 import { copyValue } from '../../state/values/admit.ts';
@@ -215,7 +216,7 @@ export async function prepareAdmission(
     graphHash: graph.hash,
     ...(graph.version !== undefined && { code: codeOf(graph) }),
     status: 'running',
-    meta: encoder.encode(JSON.stringify(meta)),
+    ...encodeMeta(meta),
     checkpoint: { seq: 0, at, ...first },
     waits: [],
     ...(options.meta?.labels && { labels: options.meta.labels }),
@@ -225,6 +226,12 @@ export async function prepareAdmission(
   const ownCost = costOf(first.body.byteLength, 1);
   const cost = { deltaBytes: first.body.byteLength, rows: 1, ownCost, stateBytes: 0, snapshotSeq: undefined };
   return { admission, tree, loaded: { root, seq: 0, checksum: first.checksum, cost } };
+}
+
+/** The meta as it is stored, and what it names. */
+function encodeMeta(stored: StoredMeta): Pick<Admission, 'meta' | 'blobs' | 'defines'> {
+  const meta = encoder.encode(JSON.stringify(stored));
+  return { meta, ...namedByMeta(meta) };
 }
 
 /** Whether a limit puts a run off. One that its program puts off is taken up at once all the same, as the program waits for it. */

@@ -6,6 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import { birthOf, makeKeySeed } from '../../history/stored/key-seed.ts';
+import { namedByMeta } from '../../history/stored/named-blobs.ts';
 import { metaOf, type StoredMeta } from '../../history/stored/stored-meta.ts';
 import { checkNewRunId, neverDue } from '../../history/stored/run-ids.ts';
 import { openWaitRows } from '../../history/stored/wait-row.ts';
@@ -92,15 +93,18 @@ export async function forkRun(
   ]);
   const first = encodeCheckpoint({ runKey: key, seq: from + 1 }, checksum, at, change, ops, undefined, pending);
   const keySeed = await makeKeySeed(store, tenant, runId, birthOf(ids, at));
+  const graphId = options.graph?.id ?? run.graphId;
+  const meta = encoder.encode(JSON.stringify({ ...metaOfFork(run, options), keySeed }));
   const reply = await store.admitRun({
     tenant,
     runId,
+    ...namedByMeta(meta),
     key,
-    graphId: options.graph?.id ?? run.graphId,
+    graphId,
     graphHash,
     ...codeOfFork(run, graphHash, options.graph),
     status: 'paused',
-    meta: encoder.encode(JSON.stringify({ ...metaOfFork(run, options), keySeed })),
+    meta,
     parent: { runId: owner.runId, seq: from },
     checkpoint: { seq: from + 1, at, ...first },
     waits,

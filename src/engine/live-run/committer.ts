@@ -137,7 +137,7 @@ export class Committer {
     const { changeJson, ops, updates, index } = draft.take();
     const seq = this.seq + 1;
     const pending = pendingOf(draft.root);
-    const { body: text, checksum } = encodeCheckpoint(
+    const { body: text, ...encoded } = encodeCheckpoint(
       { runKey, seq },
       this.checksum,
       at,
@@ -150,9 +150,9 @@ export class Committer {
     const body = store.capabilities.durability === 'none' ? text : storedForm(seq, changeJson, text);
     const sizeBytes = changeJson.length + ops.length + (updates?.length ?? 0);
     this.seq = seq;
-    this.checksum = checksum;
+    this.checksum = encoded.checksum;
     this.#options.onMade?.(seq);
-    const checkpoint = { seq, at, body, checksum };
+    const checkpoint = { seq, at, body, ...encoded };
     const owed = this.#owed(seq, at, changeJson);
     const commit: Commit = {
       claim,

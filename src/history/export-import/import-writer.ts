@@ -3,6 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { CheckpointRow, Claim, Commit, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../stored/checkpoint.ts';
 import type { HeaderLine, MessageLine, TagLine, Standing } from './export-masked.ts';
+import { namedByMeta, recordNamed } from '../stored/named-blobs.ts';
 import { makeKeySeed } from '../stored/key-seed.ts';
 import { metaOf } from '../stored/stored-meta.ts';
 import { renewClaim } from '../access/claim-run.ts';
@@ -149,14 +150,16 @@ export class ImportWriter {
     const { workerId, leaseMs } = this.#options;
     const { graphId, graphHash, code, meta, schedule } = this.#header;
     const { labels } = metaOf({ key: this.runKey, meta: Buffer.from(meta, 'base64') });
+    const ownMeta = await this.#metaOf(meta);
     const reply = await this.#store.admitRun({
       ...this.#runId,
+      ...namedByMeta(ownMeta),
       key: this.runKey,
       graphId,
       graphHash,
       ...(code !== undefined && { code }),
       status: last?.status ?? unfinished,
-      meta: await this.#metaOf(meta),
+      meta: ownMeta,
       checkpoint: row,
       waits: last?.openWaits ?? [],
       ...(labels && { labels }),
@@ -180,6 +183,7 @@ export class ImportWriter {
   async #markPruned(oldest: SnapshotRow): Promise<void> {
     const { token } = await this.#requireClaim();
     const nothing = { remove: [], replace: [] };
+    await recordNamed(this.#store, this.#runId, [oldest]);
     await this.#store.pruneRun({ ...this.#runId, ...nothing, token, snapshots: [oldest], prunedBelow: oldest.seq });
   }
 

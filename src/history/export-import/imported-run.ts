@@ -10,6 +10,7 @@ import {
   sealBody,
   type DecodedCheckpoint,
 } from '../stored/checkpoint.ts';
+import { namedByCheckpoint } from '../stored/named-blobs.ts';
 import {
   invalidLine,
   textOf,
@@ -91,7 +92,7 @@ export class ImportedRun {
     if (this.#pending !== undefined) await this.#writer.write(this.#pending);
     else if (this.#snapshot !== undefined) this.#writer.beginAt(this.#sealSnapshot(this.#snapshot));
     const body = storedForm(row.seq, JSON.stringify(checkpoint.change), row.body);
-    this.#pending = { ...row, body, checksum };
+    this.#pending = { ...row, body, checksum, ...namedByCheckpoint(row.body) };
     this.#count += 1;
   }
 

@@ -22,6 +22,7 @@ import {
   readRows,
   readLink,
 } from './lineage.ts';
+import { recordNamed } from '../stored/named-blobs.ts';
 import { StoredState } from '../stored/stored-state.ts';
 import { CairnError } from '../../errors.ts';
 import { encodeValue } from '../../state/values/encode.ts';
@@ -291,6 +292,7 @@ async function writeRow(store: Store, run: RunRow, seq: number, link: Uint8Array
   }
   const hasTags = treeJson.includes(tagMarker);
   const snapshot = encodeSnapshot({ runKey: run.key, seq }, { link, parent }, treeJson, hasTags);
+  await recordNamed(store, run, [snapshot]);
   await store.writeSnapshot(run, snapshot);
   return Buffer.byteLength(treeJson);
 }

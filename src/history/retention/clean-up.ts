@@ -19,7 +19,14 @@ import {
   type ExpiredRun,
   type RetainedRun,
 } from './apply-retention.ts';
-import { addNamed, collectBlobs, type CollectedBlobs, type NamedBlobs, takeOutNamed } from './collect-blobs.ts';
+import {
+  addDropped,
+  addNamed,
+  collectBlobs,
+  readBeforePrune,
+  type CollectedBlobs,
+  type NamedBlobs,
+} from './collect-blobs.ts';
 import { pruneRun } from './prune.ts';
 
 /** What to keep of a graph's runs, and how long: the section `checkpoint` of a workflow or of the configuration. */
@@ -104,7 +111,7 @@ class GrowingReport {
   }
 }
 
-/** Of so many runs, removed or pruned, the large values are looked up that they named; after more, all large values are looked through. */
+/** In a store without references: of so many runs, removed or pruned, the large values are looked up; after more, all are looked through. */
 const namedRunsMax = 1_000;
 /** Runs whose checkpoints are pruned when one has just ended: as all are pruned so, no others have any to spare. */
 const prunedAfterRun = 50;
@@ -232,10 +239,15 @@ class CleanUp {
     return removed + pruned;
   }
 
+  /** Whether large values are looked up that were named. */
+  get #isNaming(): boolean {
+    return this.#place.store.references !== undefined || this.#changed <= namedRunsMax;
+  }
+
   /** Notes the large values of runs that are about to be removed. */
   async #name(runIds: readonly string[]): Promise<void> {
     const { store, tenant } = this.#place;
-    if (this.#changed < namedRunsMax) for (const runId of runIds) await addNamed(store, { tenant, runId }, this.#named);
+    if (this.#isNaming) await addNamed(store, tenant, runIds, this.#named);
   }
 
   /**
@@ -245,7 +257,7 @@ class CleanUp {
   async collect(isAll: boolean): Promise<CollectedBlobs> {
     const { store, blobs, tenant } = this.#place;
     if (this.#isDry) return { blobs: 0 };
-    return collectBlobs(store, blobs, tenant, this.#named, isAll || this.#changed > namedRunsMax);
+    return collectBlobs(store, blobs, tenant, this.#named, isAll || !this.#isNaming);
   }
 
   async #prune(run: RunRow, keepLast: number): Promise<void> {
@@ -255,15 +267,12 @@ class CleanUp {
     const { store, blobs } = this.#place;
     let checkpoints = most;
     const prune = async (): Promise<void> => {
-      const named: NamedBlobs = new Map();
-      const isNaming = this.#changed < namedRunsMax;
-      if (isNaming) await addNamed(store, run, named);
+      const before = this.#isNaming ? await readBeforePrune(store, run) : undefined;
       const report = await withClaim(this.#place, run, (claim, row) =>
         pruneRun(store, blobs, claim, row, { keepLast }),
       );
       checkpoints = report.removed;
-      if (isNaming) await takeOutNamed(store, run, named);
-      for (const [hash, how] of named) this.#named.set(hash, how);
+      if (before !== undefined && report.removed > 0) await addDropped(store, before, this.#named);
     };
     if (this.#expiring.has(runId)) return;
     const isDone = this.#isDry || (await this.#attempt(runId, prune));

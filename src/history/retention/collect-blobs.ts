@@ -1,58 +1,64 @@
 /** Removes blobs that nothing refers to any more (C5). */
-import { CairnError } from '../../errors.ts';
+import type { NamedBlob } from '../../ports/blob-references.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import { requireIntact } from '../../ports/intact-run.ts';
 import type { RunKey, RunRow, Store } from '../../ports/store.ts';
-import { readAllRuns, readAllWaits } from '../access/read-all.ts';
-import { checkpointText } from '../stored/checkpoint.ts';
-import { asBuffer } from '../stored/checksum.ts';
-import { firstSeqOf } from '../load/lineage.ts';
-import { readSnapshotText } from '../stored/chain.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
+import { takeOutNeeded } from './needed-blobs.ts';
+import { readNamed, readNamedIfSound } from './stored-texts.ts';
 
 /** Blobs younger than this are spared, because a run stores a blob before it commits the reference to it. */
 const sparedMs = 24 * 3_600_000;
-const pageRows = 256;
 
-/** Matches the hashes in a stored text. However a blob is referred to (as a value, a file or a node's output), its hash is in the text. */
-const hashes = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
-
-/** Every text stored for a run: its row, checkpoints, snapshots, open waits and messages. Its ancestors' texts belong to them. */
-async function* textsOf(store: Store, run: RunRow): AsyncGenerator<string> {
-  const text = (bytes: Uint8Array): string => asBuffer(bytes).toString('latin1');
-  yield text(run.meta);
-  for (let from = firstSeqOf(run); from <= run.head;) {
-    const rows = await store.readCheckpoints(run, { from, to: run.head, limit: pageRows });
-    for (const row of rows) yield checkpointText(run.key, row);
-    from = (rows.at(-1)?.seq ?? run.head) + 1;
-  }
-  for (let seq = run.head; seq >= 0;) {
-    const snapshot = await store.readSnapshot(run, seq);
-    if (snapshot === undefined) break;
-    yield readSnapshotText(run.key, snapshot);
-    seq = snapshot.seq - 1;
-  }
-  for await (const { body } of readAllWaits({ store, tenant: run.tenant }, { runId: run.runId })) yield text(body);
-  for (const { body } of await store.readMessages(run)) yield text(body);
-}
-
-/** Hashes in rows that are removed, and whether each was in a value: the text of a graph, which its other runs share, is in a run's row. */
+/** What removed rows named, by hash, and whether each was in a value: the text of a graph, which its other runs share, is in a run's row. */
 export type NamedBlobs = Map<string, { readonly isValue: boolean }>;
 
 /**
- * Adds the hashes in a run's own rows, which include those of its blobs. Call before the run, or a part of it, is removed. If the history
- * is damaged, what can be read of it is added.
+ * Adds what runs name, their rows included. Call before they are removed. Their texts are read only where references may be missing; if a
+ * history is damaged then, what can be read of it is added.
  */
-export async function addNamed(store: Store, key: RunKey, named: NamedBlobs): Promise<void> {
-  const run = await store.readRun(key);
-  if (run === undefined) return;
-  const ofGraph = new Set(listMetaBlobs(run));
-  try {
-    for await (const text of textsOf(store, run))
-      for (const [hash] of text.matchAll(hashes)) named.set(hash, { isValue: !ofGraph.has(hash) });
-  } catch (error) {
-    if (!CairnError.is(error, 'CHECKPOINT_CORRUPT')) throw error;
+export async function addNamed(
+  store: Store,
+  tenant: string,
+  runIds: readonly string[],
+  named: NamedBlobs,
+): Promise<void> {
+  const known = new Map((await store.references?.of(tenant, runIds))?.map((run) => [run.runId, run]));
+  for (const runId of runIds) {
+    const run = await store.readRun({ tenant, runId });
+    if (run === undefined) continue;
+    const found = known.get(runId);
+    const hashes = found?.isRead === true ? found.named.map(({ hash }) => hash) : await readNamedIfSound(store, run);
+    const ofGraph = new Set(listMetaBlobs(run));
+    for (const hash of [...hashes, ...ofGraph]) named.set(hash, { isValue: !ofGraph.has(hash) });
   }
+}
+
+/** What a run names before a part of it is removed. */
+export interface NamedBefore {
+  readonly run: RunKey;
+  readonly hashes: ReadonlySet<string>;
+  readonly references: readonly NamedBlob[];
+}
+
+/** Looks up what a run names. Call before it is pruned. */
+export async function readBeforePrune(store: Store, run: RunRow): Promise<NamedBefore> {
+  const { tenant, runId } = run;
+  const [found] = (await store.references?.of(tenant, [runId])) ?? [];
+  const references = found?.named ?? [];
+  const ofReferences = references.map(({ hash }) => hash);
+  const hashes = found?.isRead === true ? ofReferences : [...ofReferences, ...(await readNamedIfSound(store, run))];
+  return { run: { tenant, runId }, hashes: new Set(hashes), references };
+}
+
+/** Adds what a run that was pruned names no longer, and drops the references to it. */
+export async function addDropped(store: Store, before: NamedBefore, named: NamedBlobs): Promise<void> {
+  if (before.hashes.size === 0) return;
+  const run = await store.readRun(before.run);
+  // It was removed meanwhile, and its references with it.
+  const still = run === undefined ? new Set<string>() : (await readNamed(store, run)).hashes;
+  const dropped = before.references.filter(({ hash }) => !still.has(hash));
+  if (dropped.length > 0) await store.references?.drop(before.run, dropped);
+  for (const hash of before.hashes) if (!still.has(hash)) named.set(hash, { isValue: true });
 }
 
 /** What a collection did. */
@@ -61,41 +67,29 @@ export interface CollectedBlobs {
   readonly blobs: number;
   /**
    * Number of large values of what was removed that stay for now, since they were stored within the last day, or since there are too many
-   * runs to look for others that need them. A later clean-up removes what none needs. Absent if there are none.
+   * runs whose texts would have to be read to know whether they need them. A later clean-up removes what none needs. Absent if there are none.
    */
   readonly blobsLeft?: number;
-}
-
-/** Takes out what a run that was pruned still names. */
-export async function takeOutNamed(store: Store, key: RunKey, named: NamedBlobs): Promise<void> {
-  const still: NamedBlobs = new Map();
-  await addNamed(store, key, still);
-  for (const hash of still.keys()) named.delete(hash);
 }
 
 /** Lists the blobs that are old enough to be removed, and counts those that are not. */
 async function listOld(
   blobs: BlobStore,
   tenant: string,
-  among: Readonly<Pick<NamedBlobs, 'has'>> | undefined,
 ): Promise<{ readonly old: Set<string>; readonly young: Set<string> }> {
   const old = new Set<string>();
   const young = new Set<string>();
   let cursor: string | undefined;
   do {
     const page = await blobs.sweep(tenant, cursor === undefined ? {} : { cursor });
-    for (const { hash, ageMs } of page.rows) if (among?.has(hash) !== false) (ageMs > sparedMs ? old : young).add(hash);
+    for (const { hash, ageMs } of page.rows) (ageMs > sparedMs ? old : young).add(hash);
     cursor = page.cursor;
   } while (cursor !== undefined);
   return { old, young };
 }
 
-/** To remove what some runs named, no more runs than these are read: of a larger store a sweep removes it. */
-const searchedRuns = 2_000;
-
 /**
- * Removes blobs of a tenant that are older than a day and that no run refers to. It reads runs until each of these blobs was found or all
- * runs were read. If no blob is old enough, no run is read. If there are many runs, what others named stays until all blobs are looked through.
+ * Removes blobs of a tenant that are older than a day and that no run refers to: those that removed rows named, or all.
  *
  * @param named - those that removed rows named
  * @param isAll - whether to look through all blobs, since what was too young at an earlier removal is old enough by now. Default: only `named`
@@ -108,44 +102,36 @@ export async function collectBlobs(
   isAll = false,
 ): Promise<CollectedBlobs> {
   if (named.size === 0 && !isAll) return { blobs: 0 };
-  const { old, young } = await listOld(blobs, tenant, isAll ? undefined : named);
-  const isSearched = await takeOutNeeded(store, tenant, old, isAll ? Infinity : searchedRuns);
-  const remaining = [...young, ...(isSearched ? [] : old)].filter((hash) => named.get(hash)?.isValue === true).length;
-  const report = remaining === 0 ? {} : { blobsLeft: remaining };
-  return { blobs: isSearched ? await removeEach(blobs, tenant, old) : 0, ...report };
+  const isOfValue = (hash: string): boolean => named.get(hash)?.isValue === true;
+  if (isAll) {
+    const { old, young } = await listOld(blobs, tenant);
+    await takeOutNeeded(store, tenant, old, 'fill');
+    return reportOf((await removeEach(blobs, tenant, old)).removed, [...young].filter(isOfValue).length);
+  }
+  const unneeded = new Set(named.keys());
+  const isKnown = await takeOutNeeded(store, tenant, unneeded, 'some');
+  const { removed, left } = isKnown ? await removeEach(blobs, tenant, unneeded) : { removed: 0, left: [...unneeded] };
+  let count = 0;
+  for (const hash of left.filter(isOfValue)) if (await blobs.has(tenant, hash)) count += 1;
+  return reportOf(removed, count);
 }
+
+const reportOf = (blobs: number, left: number): CollectedBlobs => ({ blobs, ...(left > 0 && { blobsLeft: left }) });
 
 /** Counts the blobs that a collection of all would remove. Removes nothing. */
 export async function countUnneeded(store: Store, blobs: BlobStore, tenant: string): Promise<number> {
-  const { old } = await listOld(blobs, tenant, undefined);
-  await takeOutNeeded(store, tenant, old);
+  const { old } = await listOld(blobs, tenant);
+  await takeOutNeeded(store, tenant, old, 'all');
   return old.size;
 }
 
-/** @returns how many of them were removed */
-async function removeEach(blobs: BlobStore, tenant: string, old: ReadonlySet<string>): Promise<number> {
-  let removed = 0;
-  for (const hash of old) if (await blobs.remove(tenant, hash, sparedMs)) removed += 1;
-  return removed;
-}
-
-/** Leaves only those to which no run refers. @returns false if there are more runs than `runsMax`: then it is not known */
-async function takeOutNeeded(store: Store, tenant: string, old: Set<string>, runsMax = Infinity): Promise<boolean> {
-  if (old.size === 0) return true;
-  let count = 0;
-  // Rows are read first: they are quick to read and hold the blobs that most runs share.
-  for await (const run of readAllRuns({ store, tenant })) {
-    requireIntact(store.name, run);
-    for (const [hash] of asBuffer(run.meta).toString('latin1').matchAll(hashes)) old.delete(hash);
-    if (old.size === 0) return true;
-    count += 1;
-    if (count > runsMax) return false;
-  }
-  for await (const run of readAllRuns({ store, tenant })) {
-    for await (const text of textsOf(store, run)) {
-      for (const [hash] of text.matchAll(hashes)) old.delete(hash);
-      if (old.size === 0) return true;
-    }
-  }
-  return true;
+/** Removes those that are old enough. @returns how many, and those that are not, or were not there */
+async function removeEach(
+  blobs: BlobStore,
+  tenant: string,
+  hashes: ReadonlySet<string>,
+): Promise<{ readonly removed: number; readonly left: readonly string[] }> {
+  const left: string[] = [];
+  for (const hash of hashes) if (!(await blobs.remove(tenant, hash, sparedMs))) left.push(hash);
+  return { removed: hashes.size - left.length, left };
 }

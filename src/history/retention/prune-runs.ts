@@ -6,7 +6,7 @@ import { readAllRuns } from '../access/read-all.ts';
 import { refusalOf, withClaim } from '../access/claim-run.ts';
 import type { WritePlace } from '../access/place.ts';
 import { isUnowned } from '../read/list-runs.ts';
-import { addNamed, collectBlobs, type CollectedBlobs, type NamedBlobs, takeOutNamed } from './collect-blobs.ts';
+import { addDropped, collectBlobs, readBeforePrune, type CollectedBlobs, type NamedBlobs } from './collect-blobs.ts';
 import { planPrune, pruneRun, type PruneReport } from './prune.ts';
 
 /** Which checkpoints to keep besides those that are needed. */
@@ -49,11 +49,9 @@ async function pruneOne(
     if (claim !== undefined && !isUnowned(row, isWorkerDead)) throw refusalOf(runId, claim.workerId, claim.remainingMs);
     return { runId, ...(await planPrune(store, blobs, row, options)) };
   }
-  const before: NamedBlobs = new Map();
-  await addNamed(store, row, before);
+  const before = await readBeforePrune(store, row);
   const report = await withClaim(place, row, (claim, run) => pruneRun(store, blobs, claim, run, options));
-  await takeOutNamed(store, row, before);
-  for (const [hash, how] of before) named.set(hash, how);
+  if (report.removed > 0) await addDropped(store, before, named);
   return { runId: row.runId, ...report };
 }
 

@@ -4,6 +4,7 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
 import { decodeOrNothing, encodeSnapshot } from '../stored/chain.ts';
 import { checkpointId, encodeFold, rootChecksum, type DecodedCheckpoint, tagMarker } from '../stored/checkpoint.ts';
+import { recordNamed } from '../stored/named-blobs.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { FoldedOps } from './folded-ops.ts';
 import { firstSeqOf, readHistory, readLink } from '../load/lineage.ts';
@@ -45,6 +46,7 @@ export async function pruneRun(
     if (report.removed === 0) return report;
     try {
       await removeMarks(store, run, rows.remove);
+      await recordNamed(store, run, [...rows.replace, ...rows.snapshots]);
       await store.pruneRun({ tenant: run.tenant, runId: run.runId, token: claim.token, ...rows });
       return report;
     } catch (error) {

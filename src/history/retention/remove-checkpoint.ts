@@ -11,7 +11,7 @@ import type { WritePlace } from '../access/place.ts';
 import { withClaim } from '../access/claim-run.ts';
 import { markDeleted, readUserTags } from '../read/deleted-marks.ts';
 import type { ResolvedReference } from '../read/references.ts';
-import { addNamed, collectBlobs, type NamedBlobs } from './collect-blobs.ts';
+import { addDropped, collectBlobs, readBeforePrune, type NamedBefore, type NamedBlobs } from './collect-blobs.ts';
 import { readPruneNeeds } from './prune-needs.ts';
 import { pruneRun } from './prune.ts';
 import { removeRun } from './remove-run.ts';
@@ -57,12 +57,14 @@ export async function removeCheckpoint(place: WritePlace, { run, seq }: Resolved
     await removeRun(place, owner.runId);
     return { checkpointId: id, runId: owner.runId, removed: 'run' };
   }
-  const named: NamedBlobs = new Map();
+  let before: NamedBefore | undefined;
   await withClaim(place, owner, async (claim, claimed) => {
     if ((await decideRemoval(place, claimed, seq)) === 'mark') return markDeleted(store, claimed, seq);
-    await addNamed(store, claimed, named);
+    before = await readBeforePrune(store, claimed);
     await pruneRun(store, blobs, claim, claimed, { only: spanOf(claimed, seq) });
   });
+  const named: NamedBlobs = new Map();
+  if (before !== undefined) await addDropped(store, before, named);
   await collectBlobs(store, blobs, tenant, named);
   return { checkpointId: id, runId: owner.runId, removed: 'checkpoint' };
 }

@@ -75,8 +75,8 @@ export async function removeRun(
   }
   if (dryRun) return { removed: family, blobs: 0 };
   const named: NamedBlobs = new Map();
+  await addNamed(store, tenant, family, named);
   for (const member of family) {
-    await addNamed(store, { tenant, runId: member }, named);
     await store.removeRun(
       { tenant, runId: member },
       forget ? undefined : { because: 'removed', rememberMs: rememberedMs },

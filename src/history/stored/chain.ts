@@ -6,6 +6,7 @@ import type { SnapshotRow, CheckpointRow } from '../../ports/store.ts';
 import { encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import { checkpointId, type CheckpointIdentity, decodeCheckpoint, type DecodedCheckpoint } from './checkpoint.ts';
 import { CairnError } from '../../errors.ts';
+import { namedByState } from './named-blobs.ts';
 import { packLarge, unpack } from './packed.ts';
 
 // Writes a tree as lines of JSON: small parts in the first line, large parts as ops in the lines after it (C4).
@@ -138,7 +139,12 @@ export function encodeSnapshot(
   const header = { v: snapshotVersion, of: toHex(of.link), parent: toHex(of.parent), tags: hasTags };
   const text = [JSON.stringify(header), ...toTreeLines(treeJson)].join('\n');
   const { body, checksum } = encodeWithChecksum(prefixOf(identity), of.link, text);
-  return { seq: identity.seq, body: body.length < packedFromBytes ? body : packLarge(body), checksum };
+  return {
+    seq: identity.seq,
+    body: body.length < packedFromBytes ? body : packLarge(body),
+    checksum,
+    ...namedByState(body.subarray(body.indexOf(newline) + 1)),
+  };
 }
 
 /** The uncompressed text of a snapshot. @throws CHECKPOINT_CORRUPT */

@@ -8,6 +8,7 @@ import { CairnError } from '../../errors.ts';
 import type { CheckpointRow } from '../../ports/store.ts';
 import { computeChecksum, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import type { Change } from './change.ts';
+import { namedByCheckpoint } from './named-blobs.ts';
 import { packSmall, unpack } from './packed.ts';
 import { elsewhere } from './pace.ts';
 
@@ -165,7 +166,7 @@ export interface DecodedCheckpoint {
 /**
  * The computed parts of a checkpoint's row: its body as text, and its checksum of 32 bytes. {@link storedForm} says how the body is stored.
  */
-export type EncodedCheckpoint = Pick<CheckpointRow, 'body' | 'checksum'>;
+export type EncodedCheckpoint = Pick<CheckpointRow, 'body' | 'checksum' | 'blobs'>;
 
 /** The parent of the checkpoint with seq 0: 32 zero bytes. */
 export const rootChecksum: Uint8Array = new Uint8Array(32);
@@ -233,7 +234,7 @@ export function encodeCheckpoint(
   const tail =
     (updatesJson === undefined ? '' : `,"given":${updatesJson}`) + (pending === 0 ? '' : `,"pending":${pending}`);
   const text = `{"v":${formatVersion},"change":${changeJson},"delta":${delta}${tail}}`;
-  return encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
+  return withNamed(encodeWithChecksum(prefixOf(identity, at), parentChecksum, text));
 }
 
 /** Like {@link encodeCheckpoint}, for a row that stands for a pruned span. */
@@ -246,7 +247,13 @@ export function encodeFold(
   const change = JSON.stringify(content.change);
   const mark = `"fold":{"after":${fold.after},"covers":"${toHex(fold.covers)}"}`;
   const text = `{"v":${formatVersion},"change":${change},"delta":${content.delta},${mark}}`;
-  return encodeWithChecksum(prefixOf(identity, content.at), parentChecksum, text);
+  return withNamed(encodeWithChecksum(prefixOf(identity, content.at), parentChecksum, text));
+}
+
+/** With the blobs that it names, if there are any. */
+function withNamed(encoded: EncodedCheckpoint): EncodedCheckpoint {
+  const { blobs } = namedByCheckpoint(encoded.body);
+  return blobs === undefined ? encoded : { ...encoded, blobs };
 }
 
 /** Computes the checksum of an existing body for another identity or parent; used by imports. */

@@ -4,6 +4,7 @@ import type { Message, MessageReply, MessageRow, RunKey, Store } from '../../por
 import type { PendingSignal } from '../../state/tree.ts';
 import { decodeJson } from '../../state/values/revive.ts';
 import { checksumOfRow, asBuffer } from './checksum.ts';
+import { namedByBody } from './named-blobs.ts';
 
 type Content = Pick<Message, 'kind' | 'name' | 'body' | 'at'>;
 
@@ -13,7 +14,7 @@ function checksumOfMessage({ tenant, runId }: RunKey, { kind, name, body, at }: 
 
 /** Posts a message with its checksum. @throws RUN_NOT_FOUND */
 export function postSealed(store: Store, message: Omit<Message, 'checksum'>): Promise<MessageReply> {
-  return store.postMessage({ ...message, checksum: checksumOfMessage(message, message) });
+  return store.postMessage({ ...message, checksum: checksumOfMessage(message, message), ...namedByBody(message.body) });
 }
 
 /** Whether a message matches its checksum. Messages from before checksums existed are accepted. */

@@ -4,6 +4,7 @@ import { isRunOver, nextDueOf, type RunTree, type WaitRecord } from '../../state
 import { decodeJson } from '../../state/values/revive.ts';
 import { encodeValue } from '../../state/values/encode.ts';
 import { checksumOfRow, asBuffer } from './checksum.ts';
+import { namedByBody } from './named-blobs.ts';
 
 const encoder = new TextEncoder();
 
@@ -31,7 +32,7 @@ export function waitRowOf(run: RunKey, waitId: string, wait: WaitRecord): WaitRo
   const body = encoder.encode(encodeValue(wait));
   const row = { waitId, kind, body, ...(dueAt === undefined ? {} : { dueAt }) };
   const opened = dueAt === undefined || openedAt === undefined ? {} : { openedAt };
-  return { ...row, ...opened, checksum: checksumOfWait(run, row) };
+  return { ...row, ...opened, checksum: checksumOfWait(run, row), ...namedByBody(body) };
 }
 
 function checksumOfWait({ tenant, runId }: RunKey, { waitId, kind, dueAt, body }: WaitRow): Uint8Array {
@@ -62,7 +63,7 @@ export function readWait(row: OpenWait): OpenQuestion {
 /** The row of a delivery that a commit owes. @param owed - plain JSON */
 export function sealedDelivery(run: RunKey, waitId: string, owed: object): WaitRow {
   const row = { waitId, kind: 'delivery' as const, body: encoder.encode(JSON.stringify(owed)) };
-  return { ...row, checksum: checksumOfWait(run, row) };
+  return { ...row, checksum: checksumOfWait(run, row), ...namedByBody(row.body) };
 }
 
 /** What is owed by a row; undefined if it is damaged. */

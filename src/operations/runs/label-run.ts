@@ -1,6 +1,7 @@
 /** The operation `label`: sets and removes labels of a run, by which lists find it. */
 import { CairnError } from '../../errors.ts';
 import { checkLabels } from '../../engine/validate/check-labels.ts';
+import { newlyNamed, recordNamed } from '../../history/stored/named-blobs.ts';
 import { metaOf, type RelabellingAct, type StoredMeta } from '../../history/stored/stored-meta.ts';
 import type { Labels, Store } from '../../ports/store.ts';
 import { doorOf } from '../contract/door.ts';
@@ -106,6 +107,7 @@ export async function changeLabels(
     const act = { at: now(), ...who, ...change };
     const relabelled = [...(meta.relabelled ?? []), act].slice(-actsMax);
     const after = Buffer.from(JSON.stringify({ ...meta, labels, relabelled } satisfies StoredMeta));
+    await recordNamed(store, run, [newlyNamed(run.meta, after)]);
     if (await requireLabelling(store)({ tenant, runId, labels, meta: after, oldMeta: run.meta })) return labels;
     if (tries === triesMax) throw new CairnError('STORE_BUSY', { store: store.name });
   }

@@ -147,7 +147,7 @@ test('C5 what is removed says how many of its values stay until they are a day o
   expect(await countUnneeded(house.store, house.blobs, tenant)).toBe(0);
 });
 
-test('C5 in a store of many runs, what a removed run named stays for a sweep: no removal reads all runs', async () => {
+test('C5 in a store without references and of many runs, what a removed run named stays for a sweep: no removal reads all runs', async () => {
   const house = open();
   await start(house, 'a', 'x');
   await start(house, 'b', 'y');
@@ -160,10 +160,89 @@ test('C5 in a store of many runs, what a removed run named stays for a sweep: no
     // Another run, and no end of it.
     return rows > 100_000 ? { rows: [] } : { rows: Array.from({ length: 100 }, () => page.rows[0]!), cursor: '9' };
   };
-  const many = { ...house.context, store: { ...house.store, listRuns } } as CleanUpContext;
+  const { references: _, ...store } = house.store;
+  const many = { ...house.context, store: { ...store, listRuns } } as CleanUpContext;
   expect(await removeRun.run(many, { run: 'a' })).toEqual({ removed: ['a'], blobs: 0, blobsLeft: 2 });
   expect(rows).toBeLessThan(5_000);
   expect((await cleanUp.run(house.context, {})).blobs).toBe(2);
+});
+
+test('C5 of a removed run goes what no other names, however many runs there are: none is read', async () => {
+  const house = open();
+  for (const [runId, letter] of Object.entries({ a: 'x', b: 'x', c: 'y' })) await start(house, runId, letter);
+  house.advance(2 * day);
+  const refuse = (): never => {
+    throw new Error('it is not read');
+  };
+  const store: Store = { ...house.store, readCheckpoints: refuse, readSnapshot: refuse, listWaits: refuse };
+  const listRuns: Store['listRuns'] = (query) =>
+    query.limit === 1 || query.parentRunId !== undefined ? house.store.listRuns(query) : refuse();
+  const blobs = { ...house.blobs, sweep: refuse };
+  const context = { ...house.context, store: { ...store, listRuns }, blobs } as CleanUpContext;
+  expect(await removeRun.run(context, { run: 'a' })).toEqual({ removed: ['a'], blobs: 1 });
+  await expectSound(house, 'b');
+  expect(await removeRun.run(context, { run: 'b' })).toEqual({ removed: ['b'], blobs: 2 });
+  await expectSound(house, 'c');
+  expect(await removeRun.run(context, { run: 'c' })).toEqual({ removed: ['c'], blobs: 3 });
+  expect(await house.count()).toBe(0);
+});
+
+test('C5 an older definition of a graph goes with a sweep, when no run has it any more', async () => {
+  const house = open();
+  await start(house, 'a', 'x');
+  const changed = graphOf('g', [node('other', 'pure', () => 1)], edges('> other', 'other >'));
+  await runToRest(house.engine, changed, {}, 'new');
+  house.advance(2 * day);
+  // While there are runs of the graph, a removal does not look which of them have it.
+  expect((await removeRun.run(house.context, { run: 'a' })).blobs).toBe(2);
+  expect((await cleanUp.run({ ...house.context, settingsOf: () => Promise.resolve(undefined) }, {})).blobs).toBe(1);
+  await expectSound(house, 'new');
+  expect(await house.count()).toBe(1);
+});
+
+/** The store as a version without references writes to it: rows do not say what they name. */
+function asOlder(store: Store): Store {
+  const silent = <Row extends { readonly blobs?: unknown }>({ blobs: _blobs, ...row }: Row): Omit<Row, 'blobs'> => row;
+  return {
+    ...store,
+    admitRun: ({ blobs: _blobs, defines: _defines, ...rest }) =>
+      store.admitRun({ ...rest, checkpoint: silent(rest.checkpoint), waits: rest.waits.map(silent) }),
+    commit: ({ checkpoint, openWaits, ...rest }) =>
+      store.commit({
+        ...rest,
+        checkpoint: silent(checkpoint),
+        ...(openWaits && { openWaits: openWaits.map(silent) }),
+      }),
+  };
+}
+
+test('C5 what runs name that an older version wrote is found in their texts, until a sweep has noted it', async () => {
+  const house = open();
+  const older = createBench({
+    store: asOlder(house.store),
+    blobs: house.blobs,
+    findGraph: () => graph,
+    ids: testIds('one', ['one']),
+    bounds: { inlineBytes: 1_000 },
+  });
+  const unread = async () => (await house.store.references?.listUnread(tenant, { limit: 9 }))?.rows;
+  for (const runId of ['a', 'b']) await runToRest(older.engine, graph, { letter: 'x' }, runId);
+  await start(house, 'c', 'y');
+  house.advance(2 * day);
+  expect(await unread()).toEqual(['a', 'b']);
+  expect(await countUnneeded(house.store, house.blobs, tenant)).toBe(0);
+  expect(await removeRun.run(house.context, { run: 'a' })).toEqual({ removed: ['a'], blobs: 1 });
+  for (const runId of ['b', 'c']) await expectSound(house, runId);
+  expect((await pruneRuns.run(house.context, { all: true })).blobs).toBe(0);
+  expect(await unread()).toEqual([]);
+  const refuse = (): never => {
+    throw new Error('it is read no more');
+  };
+  const store: Store = { ...house.store, readCheckpoints: refuse };
+  const known = { ...house.context, store } as CleanUpContext;
+  expect(await removeRun.run(known, { run: 'b' })).toEqual({ removed: ['b'], blobs: 2 });
+  expect(await removeRun.run(known, { run: 'c' })).toEqual({ removed: ['c'], blobs: 3 });
+  expect(await house.count()).toBe(0);
 });
 
 test('C6 nothing is collected where what runs store cannot be read', async () => {

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError, reasonOf } from '../../errors.ts';
 import { heldBy, heldMs, openStatuses, warnOfMove } from '../../ports/held-runs.ts';
+import type { NamedBlob, ReadTexts } from '../../ports/blob-references.ts';
 import type { Remembrance, RemovedRun } from '../../ports/removals.ts';
 import type {
   Admission,
@@ -63,8 +64,8 @@ const optionNames: readonly string[] = ['path', 'readOnly', 'identity', 'now'] s
 
 /** Numbers that one opening may use. The next one begins above all of them, so that no claim's token is ever used twice. */
 const numbersPerOpening = 2 ** 30;
-/** Format 3 has lines that clear deliveries, format 4 those that change labels. */
-const format = 4;
+/** Format 3 has lines that clear deliveries, format 4 those that change labels, format 5 what runs name of blobs. */
+const format = 5;
 const journalSuffix = '.jsonl';
 
 /**
@@ -90,6 +91,13 @@ export function openFileStore(options: FileStoreOptions): Store {
       tables.unlock();
     },
   };
+}
+
+/** A line about a graph: which blobs its runs name in their rows. */
+interface DefinedLine {
+  readonly tenant: string;
+  readonly graphId: string;
+  readonly hashes: readonly string[];
 }
 
 /** A line about a run. Its number is the last that was used before it: from there on the same call uses the same numbers again. */
@@ -172,13 +180,14 @@ class JournaledTables extends MemoryTables {
       if (tornBytes > 0 && !this.#isReadOnly) cutTorn(path, end, this.name);
       this.#own = end;
       for (const entry of entries) {
-        const { format: version, opening, identity: noted, location: place, removed, forgotten } = entry;
+        const { format: version, opening, identity: noted, location: place, removed, forgotten, defined } = entry;
         if (Number(version ?? format) > format)
           throw new CairnError('STORE_VERSION_UNKNOWN', { store: this.name, version, supported: format });
         if (opening !== undefined) openings = Number(opening);
         if (requested === undefined && typeof noted === 'string') identity = noted;
         if (typeof place === 'string') location = place;
         if (removed !== undefined) this.#takeRemoved(removed);
+        if (defined !== undefined) this.#takeDefined(defined);
         if (forgotten !== undefined) super.forgetRemoved(fromReadable(forgotten) as RunKey);
       }
     } else if (this.#isReadOnly)
@@ -213,6 +222,11 @@ class JournaledTables extends MemoryTables {
   #takeRemoved(entry: unknown): void {
     const { tenant, ...line } = fromReadable(entry) as RemovedRun & Pick<RunKey, 'tenant'>;
     this.putRemoved(tenant, line);
+  }
+
+  #takeDefined(entry: unknown): void {
+    const { tenant, graphId, hashes } = fromReadable(entry) as DefinedLine;
+    super.define(tenant, graphId, hashes);
   }
 
   #note(entry: Entry): void {
@@ -321,9 +335,10 @@ class JournaledTables extends MemoryTables {
 
   override admitRun(admission: Admission): AdmissionReply {
     this.#requireWritable();
+    if (admission.defines !== undefined) this.define(admission.tenant, admission.graphId, admission.defines);
     const number = this.lastNumber;
     const reply = super.admitRun(admission);
-    const { durability, claim, ...rest } = admission;
+    const { durability, claim, defines: _, ...rest } = admission;
     // The lease ends with the process.
     const granted = claim === undefined ? null : { workerId: claim.workerId, leaseMs: 0 };
     if (reply.created) this.#append(admission, number, 'admit', { ...rest, claim: granted }, durability === 'power');
@@ -403,11 +418,14 @@ class JournaledTables extends MemoryTables {
 
   override postMessage(message: Message): MessageReply {
     this.#requireWritable();
+    const { defines, ...first } = message.admission ?? {};
+    if (message.admission !== undefined && defines !== undefined)
+      this.define(message.tenant, message.admission.graphId, defines);
     const number = this.lastNumber;
     const reply = super.postMessage(message);
-    const { tenant: _, runId: __, admission, isForOpen: ___, ...rest } = message;
+    const { tenant: _, runId: __, admission: ____, isForOpen: ___, ...rest } = message;
     if (reply.status !== 'accepted') return reply;
-    if (reply.created === true) this.#append(message, number, 'begin', { ...admission, claim: null, message: rest });
+    if (reply.created === true) this.#append(message, number, 'begin', { ...first, claim: null, message: rest });
     else this.#append(message, number, 'message', rest);
     return reply;
   }
@@ -418,6 +436,28 @@ class JournaledTables extends MemoryTables {
     const count = this.find(key)?.waits.size;
     super.clearDelivery(key, waitId);
     if (this.find(key)?.waits.size !== count) this.#append(key, number, 'clear', { waitId }, false);
+  }
+
+  override addReferences(key: RunKey, hashes: readonly string[], read?: ReadTexts): void {
+    this.#requireWritable();
+    const run = this.find(key);
+    if (run === undefined) return;
+    super.addReferences(key, hashes, read);
+    this.#append(key, this.lastNumber, 'name', { blobs: hashes, isRead: run.isRead });
+  }
+
+  override dropReferences(key: RunKey, named: readonly NamedBlob[]): void {
+    this.#requireWritable();
+    super.dropReferences(key, named);
+    if (this.find(key) !== undefined) this.#append(key, this.lastNumber, 'unname', { named }, false);
+  }
+
+  override define(tenant: string, graphId: string, hashes: readonly string[]): void {
+    this.#requireWritable();
+    const known = this.definedGraphs(tenant, hashes).filter((one) => one.graphId === graphId);
+    if (known.length === new Set(hashes).size) return;
+    super.define(tenant, graphId, hashes);
+    this.#note({ defined: toReadable({ tenant, graphId, hashes } satisfies DefinedLine) });
   }
 
   override tagCheckpoint(key: RunKey, tag: TagRow): void {
@@ -490,7 +530,14 @@ function beginsRun({ entry }: Line): boolean {
 }
 
 /** What lines of an older format do not tell. */
-const notClaimed = { claims: 0, deaths: 0, deathsHead: 0, deathsSinceRest: 0 };
+const notTold = (): Partial<MemoryRun> => ({
+  claims: 0,
+  deaths: 0,
+  deathsHead: 0,
+  deathsSinceRest: 0,
+  named: new Map(),
+  isRead: false,
+});
 
 /** Does once more what a line tells. It was accepted when it was written. */
 function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): void {
@@ -505,13 +552,17 @@ function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): v
     tables.admitRun(rest as unknown as Admission);
     // Lines of an older format do not tell whether it was claimed.
     if (rest['claim'] === undefined) tables.requireRun(key).claims = 1;
-  } else if (op === 'whole') tables.putRun({ ...notClaimed, ...(rest['run'] as MemoryRun), token: 0, leaseUntil: 0 });
+  } else if (op === 'whole') tables.putRun({ ...notTold(), ...(rest['run'] as MemoryRun), token: 0, leaseUntil: 0 });
   else if (op === 'claim') {
     const workerId = String(rest['workerId']);
     tables.claimRun({ ...key, workerId, leaseMs: workerId === heldBy ? heldMs : 0, takeFrom: workerId });
   } else if (op === 'release')
     tables.releaseClaim({ ...key, workerId: '', leaseMs: 0, token: tables.requireRun(key).token });
   else if (op === 'message') tables.postMessage({ ...key, ...rest } as unknown as Message);
+  else if (op === 'name') {
+    tables.addReferences(key, rest['blobs'] as readonly string[]);
+    tables.requireRun(key).isRead = rest['isRead'] === true;
+  } else if (op === 'unname') tables.dropReferences(key, rest['named'] as readonly NamedBlob[]);
   else if (op === 'clear') tables.clearDelivery(key, String(rest['waitId']));
   else if (op === 'tag') tables.tagCheckpoint(key, rest as unknown as TagRow);
   else if (op === 'label') {

@@ -30,7 +30,9 @@ import {
 } from './tables.ts';
 
 /** Counts a claim of a run `r`, and the death of an owner that it is taken over from, unless a person holds it. */
-const countDeath = (workerId: string): string => `claims = r.claims + 1, deaths_head = r.head,
+const countDeath = (
+  workerId: string,
+): string => `claims = r.claims + 1, read_claims = case when r.read_claims = r.claims then r.claims + 1 else r.read_claims end, deaths_head = r.head,
       deaths = (case when r.deaths_head = r.head then r.deaths else 0 end) + coalesce(r.owner <> ${workerId} and ${workerId} <> '${heldBy}', false)::int,
       deaths_unreleased = (case when r.status = ${statusCode('paused')} then 0 else r.deaths_unreleased end) + coalesce(r.owner <> ${workerId} and ${workerId} <> '${heldBy}', false)::int`;
 

@@ -1,6 +1,8 @@
 /** Writes commits. Those of one turn, of any number of runs, share a statement; each run is accepted or refused by itself. */
 import { CairnError } from '../../errors.ts';
+import { blobsOfCommit } from '../../ports/blob-references.ts';
 import type { Commit, CommitReply, RunKey, StoredStatus, WaitRow } from '../../ports/store.ts';
+import { noteReferences } from './references.ts';
 import { isOfValues, type Query } from './database.ts';
 import { keyOf, modeOf, modeTable, never, statusCode, toText, waitsTable, waitsToJson } from './tables.ts';
 
@@ -51,8 +53,8 @@ const appendToOne = (isPower: boolean): string => `
   returning 0 as i`;
 const [appendPower, appendQuick] = [appendToOne(true), appendToOne(false)];
 
-/** Commits that also change the status, waits, messages or the claim. */
-const withChanges = `
+/** Commits that also change the status, waits, messages or the claim, or that name blobs, as few do. */
+const changing = (names: boolean): string => `
   with ${modeTable('$1')},
   g as (
     select * from json_to_recordset($2::text::json)
@@ -65,7 +67,12 @@ const withChanges = `
     insert into S.waits (run, wait_id, tenant, kind, due, checksum, body)
     select no, wait_id, tenant, kind, due, decode(checksum, 'hex'), decode(body, 'hex') from opened
     on conflict (run, wait_id) do update set id = nextval('S.orders'), kind = excluded.kind, due = excluded.due,
-      checksum = excluded.checksum, body = excluded.body),
+      checksum = excluded.checksum, body = excluded.body),${
+        names
+          ? `
+  noted as (${noteReferences(noted)}),`
+          : ''
+      }
   took as (
     update S.messages m set taken = true from ok
     where m.run = ok.no and m.id = any(ok.taken) and not m.taken returning m.run),
@@ -87,6 +94,8 @@ const withChanges = `
       deaths_unreleased = case when ok.releases then 0 else r.deaths_unreleased end
     from ok left join counts on counts.run = ok.no where r.no = ok.no)
   select i, set from ok, mode`;
+const noted = `select ok.tenant, n.hash, ok.no, 1 from ok join json_to_recordset($9::text::json) as n(i int, hash text) on n.i = ok.i`;
+const [withChanges, withNames] = [changing(false), changing(true)];
 
 const copy = (bytes: Uint8Array): Uint8Array => Buffer.from(bytes);
 
@@ -235,8 +244,12 @@ export class CommitLane {
       ...columnsOf(items),
     ];
     const waits = described.flatMap(({ waits }) => waits);
+    const names = described.flatMap(({ blobs }, i) => [...blobs].map((hash) => ({ i, hash })));
+    const changes = [...values, JSON.stringify(waits)];
     const done = hasChanges
-      ? await this.#query<{ i: number }>(withChanges, [...values, JSON.stringify(waits)])
+      ? await (names.length === 0
+          ? this.#query<{ i: number }>(withChanges, changes)
+          : this.#query<{ i: number }>(withNames, [...changes, JSON.stringify(names)]))
       : await this.#query<{ i: number }>(appendOnly, values);
     return new Set(done.map(({ i }) => i));
   }
@@ -276,10 +289,16 @@ interface RunChange {
 function describe(
   { first, items }: Group,
   i: number,
-): { readonly row: RunChange; readonly waits: readonly object[]; readonly hasChanges: boolean } {
+): {
+  readonly row: RunChange;
+  readonly waits: readonly object[];
+  readonly blobs: ReadonlySet<string>;
+  readonly hasChanges: boolean;
+} {
   const opened = new Map<string, WaitRow>();
   const closed = new Set<string>();
   const taken: number[] = [];
+  const blobs = new Set<string>();
   let [status, at, releases]: [number | null, number, boolean] = [null, 0, false];
   let [graphHash, code]: [string | null, string | null] = [null, null];
   for (const { commit } of items) {
@@ -297,6 +316,7 @@ function describe(
       closed.delete(wait.waitId);
     }
     taken.push(...(commit.takeMessages ?? []));
+    for (const hash of blobsOfCommit(commit) ?? []) blobs.add(hash);
     releases ||= commit.releases === true;
   }
   const claim = items[0]?.commit.claim ?? { tenant: '', runId: '', token: 0 };
@@ -320,6 +340,14 @@ function describe(
       changes_waits: changesWaits,
     },
     waits: waitsToJson([...opened.values()], i),
-    hasChanges: changesWaits || taken.length > 0 || status !== null || graphHash !== null || code !== null || releases,
+    blobs,
+    hasChanges:
+      blobs.size > 0 ||
+      changesWaits ||
+      taken.length > 0 ||
+      status !== null ||
+      graphHash !== null ||
+      code !== null ||
+      releases,
   };
 }

@@ -130,6 +130,22 @@ create index removed_until on S.removed (until);
 create table S.duties (name text collate "C" primary key, owner text collate "C" not null, until bigint not null);
 create function S.is_removed(text, text) returns boolean language sql volatile
   as $$ select exists (select 1 from S.removed where tenant = $1 and run_id = $2 and until > S.now_ms()) $$;`,
+  // Which runs name which blobs, and how many writes have; what the rows of a graph's runs name, once for all of them, for good. `read_claims`
+  // is `claims` as long as each claim was granted by a version that notes this, and `is_read` says so of a message: another version, which does
+  // not know the columns, leaves them behind, and indexes find those runs. A claim writes indexes anyway; a message that is taken changes none. Their
+  // conditions are such that the planner expects few rows, whatever it has counted.
+  `
+alter table S.runs add column read_claims int not null default -1;
+alter table S.messages add column is_read boolean not null default false;
+create table S.blob_references (
+  tenant text collate "C" not null, hash text collate "C" not null, run bigint not null, times int not null,
+  primary key (tenant, hash, run));
+create index blob_references_by_run on S.blob_references (run);
+create table S.definitions (
+  tenant text collate "C" not null, hash text collate "C" not null, graph_id text collate "C" not null,
+  primary key (tenant, hash, graph_id));
+create index runs_unread on S.runs (tenant, no) where nullif(read_claims = claims, false) is null;
+create index messages_unread on S.messages (run) where nullif(is_read, false) is null;`,
 ];
 
 /** The newest layout that this version knows. */
@@ -155,6 +171,8 @@ export const contentTables = [
   'line',
   'removed',
   'duties',
+  'blob_references',
+  'definitions',
 ] as const;
 
 /** Writes a schema into a statement: its names begin with `S.`. */

@@ -28,6 +28,7 @@ import { postgresRenewalSource } from './renewal.ts';
 import { createPostgresBlobs } from './postgres-blobs.ts';
 import * as reads from './run-reads.ts';
 import { createEndedRuns, createRemovals } from './removals.ts';
+import { createReferences } from './references.ts';
 import * as writes from './run-writes.ts';
 import { WakeUps } from './wake-ups.ts';
 
@@ -235,6 +236,7 @@ function createWrites(tables: Tables, lane: CommitLane, wake: Wake, assertOpen: 
     removeRun: (key, leaves) => writes.removeRun(tables, key, leaves),
     removals: createRemovals(tables),
     ended: createEndedRuns(tables),
+    references: createReferences(tables),
     claimRun: (request) => claimRun(tables, request),
     claimNext: (request) => claimNext(tables, request),
     listClaimable: (query) => listClaimable(tables, query),

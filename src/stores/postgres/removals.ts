@@ -22,6 +22,7 @@ export const tablesOfRun = [
   'tags',
   'refusals',
   'line',
+  'blob_references',
 ] as const;
 
 const firstEnded = Math.min(...endedCodes);

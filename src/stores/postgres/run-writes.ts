@@ -1,5 +1,6 @@
 /** Writes of whole runs and of what belongs to them, except for commits and claims. */
 import { CairnError } from '../../errors.ts';
+import { blobsOfAdmission } from '../../ports/blob-references.ts';
 import type { Remembrance } from '../../ports/removals.ts';
 import { expiredError } from '../../ports/removed-runs.ts';
 import { scheduleOf } from '../../ports/schedule.ts';
@@ -15,7 +16,8 @@ import type {
   TagRow,
 } from '../../ports/store.ts';
 import { copyWait } from './commit-lane.ts';
-import { isOfValues, sqlStateOf } from './database.ts';
+import { isOfValues, sqlStateOf, type Query } from './database.ts';
+import { noteReferences } from './references.ts';
 import { readRemoved, remember, tablesOfRun } from './removals.ts';
 import { readRun } from './run-reads.ts';
 import {
@@ -42,23 +44,24 @@ import {
  * Whether a run of this id was removed is looked at again when the row is there: the statement may have waited for that removal, and then
  * fails ({@link removedMeanwhile}).
  */
-const admit = `
+const admitting = (names: boolean): string => `
   with ${modeTable('$1')},
   a as materialized (
     select g.*, b.meta, b.checksum, b.body
     from json_to_recordset($2::text::json) as g(i int, tenant text, run_id text, key text, graph_id text, graph_hash text,
       code text, status smallint, seq bigint, at bigint, parent_run text, parent_seq bigint, queue text, queue_key text, priority bigint,
-      due bigint, wait_at bigint, owner text, lease bigint, revives boolean)
+      due bigint, wait_at bigint, owner text, lease bigint, revives boolean, is_read boolean)
     join unnest($3::bytea[], $4::bytea[], $5::bytea[]) with ordinality as b(meta, checksum, body, n) on b.n = g.i + 1),
   parent as materialized (
     select a.i from a join S.runs p on p.tenant = a.tenant and p.run_id = a.parent_run
     join S.checkpoints c on c.run = p.no and c.seq = a.parent_seq for key share of p, c),
   made as (
     insert into S.runs as r (tenant, run_id, key, graph_id, graph_hash, code, status, head, created_at, updated_at, parent_run,
-      parent_seq, queue, queue_key, priority, due, wait_at, meta, ended_at, claims, token, owner, lease_until)
+      parent_seq, queue, queue_key, priority, due, wait_at, meta, ended_at, claims, read_claims, token, owner, lease_until)
     select tenant, run_id, key, graph_id, graph_hash, code, status, seq, at, at, parent_run, parent_seq, queue, queue_key, priority,
       case when due is null then least(at, S.now_ms()) else due end, wait_at, meta,
-      case when status >= ${statusCode('completed')} then at end, case when owner is null then 0 else 1 end, case when owner is null then 0 else nextval('S.tokens') end, owner,
+      case when status >= ${statusCode('completed')} then at end, case when owner is null then 0 else 1 end,
+      case when not is_read then -1 when owner is null then 0 else 1 end, case when owner is null then 0 else nextval('S.tokens') end, owner,
       case when owner is null then 0 else S.now_ms() + lease end
     from a where (parent_run is null or exists (select 1 from parent where parent.i = a.i))
       and (revives or not exists (
@@ -75,12 +78,21 @@ const admit = `
     insert into S.waits (run, wait_id, tenant, kind, due, checksum, body)
     select named.no, w.wait_id, named.tenant, w.kind, w.due, decode(w.checksum, 'hex'), decode(w.body, 'hex')
     from named join ${waitsTable('$9')} on w.i = named.i),
+  ${names ? `${notedByAdmission},` : ''}
   forgotten as (
     delete from S.removed x using named where named.revives and x.tenant = named.tenant and x.run_id = named.run_id)
   select ${runColumns}, named.i, set, 1 / (case when named.revives or not S.is_removed(r.tenant, r.run_id) then 1 else 0 end)
   from made r join named on named.no = r.no, mode`;
 
-/** SQLSTATE of the division in {@link admit}: the run was removed while it was admitted. */
+const notedByAdmission = `noted as (${noteReferences(`
+    select named.tenant, n.hash, named.no, 1 from named join json_to_recordset($10::text::json) as n(i int, hash text) on n.i = named.i`)}),
+  defining as (
+    insert into S.definitions (tenant, hash, graph_id)
+    select distinct named.tenant, n.hash, named.graph_id
+    from named join json_to_recordset($11::text::json) as n(i int, hash text) on n.i = named.i on conflict do nothing)`;
+const [admit, admitNaming] = [admitting(false), admitting(true)];
+
+/** SQLSTATE of the division in {@link admitting}: the run was removed while it was admitted. */
 const removedMeanwhile = '22012';
 
 /** Admissions of this many runs share a statement at most. */
@@ -139,7 +151,9 @@ export class AdmissionLane {
 
   async #write(items: readonly PendingAdmission[]): Promise<void> {
     try {
-      const rows = await this.#tables.query<StoredRun & { i: number }>(admit, toValues(items));
+      const rows = await queryAdmitted(this.#tables, this.#tables.query, items, (names) =>
+        noteTold(this.#tables, names),
+      );
       const made = new Map(rows.map((row) => [row.i, row]));
       for (const [i, item] of items.entries()) {
         const row = made.get(i);
@@ -169,12 +183,52 @@ export class AdmissionLane {
   }
 }
 
+/** What is known to be noted of graphs, by store; it stays. */
+const told = new WeakMap<Tables, Set<string>>();
+const toldMax = 10_000;
+
+type Admitted = StoredRun & { readonly i: number };
+
+/**
+ * Writes admissions. Those that name blobs, as few do, have a statement of their own, as has the first of a graph. What is noted of that is
+ * durable then, since others rely on it. @param tell - called with what was noted
+ */
+async function queryAdmitted(
+  tables: Tables,
+  query: Query,
+  items: readonly Pick<PendingAdmission, 'admission'>[],
+  tell?: (names: readonly string[]) => void,
+): Promise<readonly Admitted[]> {
+  const known = told.get(tables);
+  const names = items.flatMap(({ admission }, i) =>
+    [...(blobsOfAdmission(admission) ?? [])].map((hash) => ({ i, hash })),
+  );
+  const defines = items.flatMap(({ admission: { tenant, graphId, defines: hashes = [] } }, i) =>
+    [...hashes].map((hash) => ({ i, hash, name: JSON.stringify([tenant, graphId, hash]) })),
+  );
+  const isNew = ({ name }: { readonly name: string }): boolean => known?.has(name) !== true;
+  const fresh = defines.filter(isNew);
+  if (names.length + fresh.length === 0) return query<Admitted>(admit, toValues(items));
+  const [mode, ...values] = toValues(items);
+  const own = [JSON.stringify(names), JSON.stringify(fresh.map(({ i, hash }) => ({ i, hash })))];
+  const made = await query<Admitted>(admitNaming, [fresh.length > 0 ? modeOf('power') : mode, ...values, ...own]);
+  tell?.(fresh.filter(({ i }) => made.some((row) => row.i === i)).map(({ name }) => name));
+  return made;
+}
+
+function noteTold(tables: Tables, names: readonly string[]): void {
+  const known = told.get(tables) ?? new Set<string>();
+  told.set(tables, known);
+  if (known.size >= toldMax) known.clear();
+  for (const name of names) known.add(name);
+}
+
 function toReply({ tenant, runId, claim }: Admission, row: StoredRun): AdmissionReply {
   const granted = claim && { claim: { tenant, runId, ...claim, token: row.token } };
   return { created: true, run: toRunRow(row), ...granted };
 }
 
-function toValues(items: readonly PendingAdmission[]): readonly unknown[] {
+function toValues(items: readonly Pick<PendingAdmission, 'admission'>[]): readonly unknown[] {
   const all = items.map(({ admission }) => admission);
   const labels = all.flatMap(({ labels = {} }, i) =>
     Object.entries(labels).map(([name, value]) => ({ i, name, value })),
@@ -219,6 +273,7 @@ function describeAdmission(admission: Admission, i: number): object {
     ...(dues.length > 0 && { wait_at: Math.min(...dues) }),
     ...(claim && { owner: toText(claim.workerId), lease: claim.leaseMs }),
     revives: admission.revives === true,
+    is_read: admission.blobs !== undefined,
   };
 }
 
@@ -249,7 +304,7 @@ export async function removeRun(tables: Tables, key: RunKey, leaves?: Remembranc
  * The first message of a kind and name wins. One that was taken is replaced where its wait was opened again, and after a cancel. The oldest
  * message's time is at most that of the server, so that a message of a clock that is ahead is not passed over.
  */
-const post = `
+const posting = (names: boolean): string => `
   with run as materialized (select no, status from S.runs where tenant = $1 and run_id = $2 for no key update),
   ended as materialized (select 1 from run where $9 and status = any($10::smallint[])),
   wait as materialized (
@@ -261,26 +316,41 @@ const post = `
       left join S.messages m on m.run = run.no and m.kind = 'seat' and m.name = s.name),
   held as materialized (select name, body from seat where body <> convert_to($4, 'UTF8') limit 1),
   inserted as (
-    insert into S.messages (run, kind, name, at, checksum, body)
-    select no, $3, $4, $5::bigint, $6::bytea, $7::bytea from run
+    insert into S.messages (run, kind, name, at, checksum, body, is_read)
+    select no, $3, $4, $5::bigint, $6::bytea, $7::bytea, true from run
     where not exists (select 1 from first) and not exists (select 1 from held) and not exists (select 1 from ended)
       and ($3 <> 'answer' or exists (select 1 from wait))
     on conflict do nothing returning id),
   replaced as (
-    update S.messages m set id = nextval('S.orders'), at = $5::bigint, checksum = $6::bytea, body = $7::bytea, taken = false
+    update S.messages m set id = nextval('S.orders'), at = $5::bigint, checksum = $6::bytea, body = $7::bytea, taken = false, is_read = true
     from run, first where m.run = run.no and m.kind = $3 and m.name = $4 and m.id = first.id and m.taken and first.taken
       and not exists (select 1 from held) and ($3 = 'cancel' or exists (select 1 from wait)) returning m.id),
   stored as (select id from inserted union all select id from replaced),
   seated as (
-    insert into S.messages (run, kind, name, at, body, taken)
-    select run.no, 'seat', seat.name, $5::bigint, convert_to($4, 'UTF8'), true from run cross join seat
+    insert into S.messages (run, kind, name, at, body, taken, is_read)
+    select run.no, 'seat', seat.name, $5::bigint, convert_to($4, 'UTF8'), true, true from run cross join seat
     where seat.body is null and exists (select 1 from stored)),
-  counted as (
+  ${
+    names
+      ? `noted as (${noteReferences(notedByMessage)}),
+  `
+      : ''
+  }counted as (
     update S.runs set message_count = message_count + 1,
       message_at = least(message_at, $5::bigint, S.now_ms()) from run where runs.no = run.no and exists (select 1 from stored))
   select first.body as first, exists (select 1 from stored) as is_stored, exists (select 1 from wait) as is_open,
     exists (select 1 from ended) as is_ended, held.name as seat, convert_from(held.body, 'UTF8') as holder
   from run left join first on true left join held on true`;
+const notedByMessage = `
+    select $1, h.hash, run.no, 1 from run cross join unnest($11::text[]) h(hash) where exists (select 1 from stored)`;
+const [post, postNaming] = [posting(false), posting(true)];
+
+/** Writes a message. One that names blobs, as few do, has a statement of its own. */
+function queryPosted(query: Query, message: Message): Promise<readonly PostReply[]> {
+  const { blobs = [] } = message;
+  const values = valuesOf(message);
+  return blobs.length === 0 ? query(post, values) : query(postNaming, [...values, [...new Set(blobs)]]);
+}
 
 interface PostReply {
   readonly first: Uint8Array | null;
@@ -299,7 +369,7 @@ export async function postMessage(tables: Tables, message: Message): Promise<Mes
   const { runId, admission, seats = [] } = message;
   // Ends: a message that came between, the seat that one took, or the run that was admitted, is found by the next try.
   for (;;) {
-    const rows = await tables.query<PostReply>(post, valuesOf(message)).catch((error: unknown) => {
+    const rows = await queryPosted(tables.query, message).catch((error: unknown) => {
       if (seats.length === 0 || sqlStateOf((error as Error).cause) !== uniqueViolation) throw error;
     });
     if (rows === undefined) continue;
@@ -340,11 +410,10 @@ function toMessageReply(message: Message, row: PostReply): MessageReply | undefi
 
 /** Admits a run and posts its first message, in one transaction. @returns false if somebody else admitted the run meanwhile */
 function admitWith(tables: Tables, admission: Admission, message: Message): Promise<boolean> {
-  const nothing = { resolve: () => undefined, reject: () => undefined };
   return tables.transaction(async (query) => {
-    const made = await query(admit, toValues([{ admission, ...nothing }]));
+    const made = await queryAdmitted(tables, query, [{ admission }]);
     if (made.length === 0) return false;
-    await query(post, valuesOf(message));
+    await queryPosted(query, message);
     return true;
   });
 }

@@ -18,6 +18,7 @@ function writes.commit(q, bytes)
   if q.status and q.status ~= r.status then setStatus(r, q.status) end
   for _, waitId in ipairs(q.close or {}) do removeWait(r, waitId) end
   for i, w in ipairs(q.waits or {}) do openWait(r, w[1], w[2], w[3], bytes[1 + i]) end
+  noteBlobs(r, q.blobs)
   for _, id in ipairs(q.take or {}) do
     local name = call('ZRANGEBYSCORE', P .. 'inbox:' .. r.id, int(id), int(id))[1]
     if name then
@@ -102,7 +103,8 @@ local function post(q, bytes)
   end
   for _, seat in ipairs(q.seats) do call('HSET', P .. 'seat:' .. r.id, seat, q.name) end
   local id = nextNumber()
-  call('HSET', P .. 'msg:' .. r.id, name, pack({ id, false, row }))
+  call('HSET', P .. 'msg:' .. r.id, name, pack({ id, false, row, 1 }))
+  noteBlobs(r, q.blobs)
   call('ZADD', P .. 'inbox:' .. r.id, int(id), name)
   set(r, { messageAt = math.min(r.messageAt or never, q.at, now()) })
   place(r)

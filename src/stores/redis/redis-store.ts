@@ -1,5 +1,6 @@
 /** The store in a Redis server, which any number of machines share. The rules are in the server's functions; here are rows and replies. */
 import { CairnError } from '../../errors.ts';
+import { blobsOfAdmission, blobsOfCommit } from '../../ports/blob-references.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Memories } from '../../ports/memories.ts';
 import { expiredError } from '../../ports/removed-runs.ts';
@@ -27,6 +28,7 @@ import type {
 } from '../../ports/store.ts';
 import { firstRetryMs, readWakeUp, retryMaxMs, Watchers } from '../watchers.ts';
 import { createRedisNames, noCheckpoint, notFound } from './names.ts';
+import { createRedisReferences } from './references.ts';
 import { createRedisRemovals, toRemoved } from './removals.ts';
 import { createRedisBlobs, createRedisLiveFeed, createRedisMemories } from './beside-runs.ts';
 import { countOpen, countRuns, fixedQuery } from './counts.ts';
@@ -98,6 +100,7 @@ export function openRedisStore(options: RedisStoreOptions): RedisStore {
     live: createRedisLiveFeed(server),
     limits: createRedisLimits(server, (key) => wakeUps.wake(key)),
     removals: createRedisRemovals(server),
+    references: createRedisReferences(server),
     examine: () => server.examine(),
     ready: () => server.ready(),
     close: async () => {
@@ -345,7 +348,7 @@ function createWrites(server: RedisServer, wake: Wake): Writes {
     },
     postMessage: async (message) => {
       const { tenant, runId, kind, name, at, seats = [], isForOpen, admission } = message;
-      const query = { tenant, runId, kind, name, at, seats, isForOpen };
+      const query = { tenant, runId, kind, name, at, seats, isForOpen, blobs: message.blobs };
       const first = admission && { admission: admissionQuery(admission) };
       const bytes = [packRow(message), ...(admission === undefined ? [] : admissionBytes(admission))];
       const [status, ...rest] = await server.call('post', { ...query, ...first }, bytes, (word, line) =>
@@ -408,6 +411,8 @@ function admissionQuery(admission: Admission): object {
     labels: Object.entries(labels),
     waits: waitQuery(waits),
     revives: admission.revives,
+    blobs: admission.blobs === undefined ? undefined : (blobsOfAdmission(admission) ?? []),
+    defines: admission.defines,
     ...claim,
   };
 }
@@ -449,6 +454,7 @@ async function writeCommit(server: RedisServer, commit: Commit, wake: Wake): Pro
     close: closeWaits,
     take: takeMessages,
     waits: openWaits && waitQuery(openWaits),
+    blobs: blobsOfCommit(commit),
   };
   const bytes = [packRow(checkpoint), ...(openWaits ?? []).map((wait) => packRow(wait))];
   if (commit.beginsEffects === true) server.warnOfLimit();

@@ -20,6 +20,7 @@ export const scanMax = 2_000;
  * - `idx:…` runs by admission, status, graph, parent and label; `ids:` and `keys:` for prefixes; `waits:` of a tenant by due time
  * - `ready:…` runs that can go on, by priority, graph and queue, which `buckets:` lists; `leased:` claimed ones by the end of their lease
  * - `removed:ID` lines of removed runs, `duty:` what one process does for all; both end by themselves
+ * - `refs:ID`, `namers:`, `defines:`, `unread:`, `looked`, `own` which runs name which blobs (reference-functions.ts)
  * - `blob…`, `mem…`, `live:`, `workers:`
  *
  * A row of bytes is: time as 8 bytes, length of the checksum, checksum, body. Members that sort begin with numbers of equal width.
@@ -46,7 +47,10 @@ local function now()
   local t = call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000) + skewMs
 end
-local function nextNumber() return call('INCR', P .. 'number') end
+local function nextNumber()
+  call('INCR', P .. 'own')
+  return call('INCR', P .. 'number')
+end
 local function sumOf(row) return row:sub(9, 9 + row:byte(9)) end
 local function bodyOf(row) return row:sub(10 + row:byte(9)) end
 local function has(list, value)
@@ -55,10 +59,10 @@ local function has(list, value)
 end
 
 local numbers = { no = 1, head = 1, createdAt = 1, updatedAt = 1, parentSeq = 1, token = 1, leaseUntil = 1, prunedBelow = 1,
-  priority = 1, due = 1, first = 1, messageAt = 1, claims = 1, deaths = 1, deathsHead = 1, deathsUnreleased = 1 }
+  priority = 1, due = 1, first = 1, messageAt = 1, claims = 1, deaths = 1, deathsHead = 1, deathsUnreleased = 1, readClaims = 1 }
 local fields = { 'no', 'tenant', 'runId', 'key', 'graphId', 'graphHash', 'status', 'head', 'createdAt', 'updatedAt', 'parentRun',
   'parentSeq', 'token', 'owner', 'leaseUntil', 'prunedBelow', 'queue', 'queueKey', 'priority', 'due', 'first', 'messageAt', 'labels',
-  'refusals', 'slot', 'member', 'claims', 'deaths', 'deathsHead', 'deathsUnreleased', 'code' }
+  'refusals', 'slot', 'member', 'claims', 'deaths', 'deathsHead', 'deathsUnreleased', 'code', 'readClaims' }
 
 local function load(tenant, runId)
   local id = named(tenant, runId)
@@ -175,7 +179,21 @@ local function openWait(r, waitId, kind, due, row)
   call('ZADD', waitsKey(r.tenant, kind), 0, pad(due) .. pad(order) .. pack({ r.runId, waitId }))
 end
 
+-- Counts one more write of the run that names these blobs.
+local function noteBlobs(r, hashes)
+  for _, hash in ipairs(hashes or {}) do
+    call('HINCRBY', P .. 'refs:' .. r.id, hash, 1)
+    call('SADD', P .. 'namers:' .. named(r.tenant, hash), r.runId)
+  end
+end
+
+local function forgetBlob(r, hash)
+  call('HDEL', P .. 'refs:' .. r.id, hash)
+  call('SREM', P .. 'namers:' .. named(r.tenant, hash), r.runId)
+end
+
 local function grant(r, workerId, leaseMs)
+  if r.readClaims == claimsOf(r) then set(r, { readClaims = claimsOf(r) + 1 }) end
   local died = r.owner and r.owner ~= workerId and workerId ~= '${heldBy}' and 1 or 0
   set(r, { token = nextNumber(), owner = workerId, leaseUntil = now() + leaseMs, claims = claimsOf(r) + 1,
     deaths = deathsAt(r) + died, deathsHead = r.head, deathsUnreleased = (r.status ~= 'paused' and r.deathsUnreleased or 0) + died })
@@ -245,6 +263,9 @@ function writes.admit(q, bytes)
     priority = q.priority, due = q.due or math.min(q.at, now()),
     parentRun = q.parentRun or false, parentSeq = q.parentSeq or false, queueKey = q.queueKey or false,
     labels = #q.labels > 0 and pack(q.labels) })
+  noteBlobs(r, q.blobs)
+  for _, hash in ipairs(q.defines or {}) do call('SADD', P .. 'defines:' .. named(r.tenant, hash), r.graphId) end
+  if q.blobs then set(r, { readClaims = 0 }) else call('ZADD', P .. 'unread:' .. r.tenant, int(no), r.runId) end
   call('HSET', P .. 'cp:' .. id, int(q.seq), bytes[2])
   for _, name in ipairs(indexesOf(r)) do call('ZADD', index(r.tenant, name), int(no), r.runId) end
   call('ZADD', P .. 'ids:' .. r.tenant, 0, r.runId)
@@ -357,6 +378,8 @@ end
 local function removeWhole(r, q)
   for _, waitId in ipairs(call('HKEYS', P .. 'wait:' .. r.id)) do removeWait(r, waitId) end
   for _, name in ipairs(indexesOf(r)) do call('ZREM', index(r.tenant, name), r.runId) end
+  for _, hash in ipairs(call('HKEYS', P .. 'refs:' .. r.id)) do forgetBlob(r, hash) end
+  call('ZREM', P .. 'unread:' .. r.tenant, r.runId)
   call('ZREM', P .. 'ids:' .. r.tenant, r.runId)
   call('ZREM', P .. 'keys:' .. r.tenant, r.key .. '\\0' .. r.runId)
   r.status = 'removed'

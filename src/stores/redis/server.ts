@@ -7,6 +7,7 @@ import type { Durability, StoreFinding } from '../../ports/store.ts';
 import { invalidStore, isLoopback, readServerUrl } from '../server-url.ts';
 import { historyFunctions } from './history-functions.ts';
 import { limitFunctions } from './limit-functions.ts';
+import { referenceFunctions } from './reference-functions.ts';
 import { runFunctions } from './run-functions.ts';
 
 const parameters = ['prefix', 'ca', 'cleartext', 'connect_timeout'];
@@ -67,7 +68,7 @@ export function readRedisUrl(text: string): RedisPlace {
 const layoutVersion = 1;
 
 /** The functions of the store as a library of the server: each call reads, checks and writes as one atomic act. */
-const source = `${runFunctions}${historyFunctions}${limitFunctions}
+const source = `${runFunctions}${historyFunctions}${limitFunctions}${referenceFunctions}
 local function run(ops, args, isWriting)
   P = args[2]
   if isWriting then

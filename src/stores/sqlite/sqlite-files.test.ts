@@ -241,6 +241,7 @@ const layouts = [
   { layout: 9, head: 70, waits: ['late', 'w'], identity: 'kept' },
   { layout: 10, head: 70, waits: ['late', 'w'], identity: 'kept' },
   { layout: 11, head: 70, waits: ['late', 'w'], identity: 'kept' },
+  { layout: 12, head: 70, waits: ['late', 'w'], identity: 'kept' },
 ];
 
 test.each(layouts)(

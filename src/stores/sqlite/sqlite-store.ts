@@ -1,11 +1,12 @@
 /** The store in one SQLite file, over Node's built-in driver. */
+import { blobsOfCommit, type BlobReferences } from '../../ports/blob-references.ts';
 import type { EndedQuery, Removals } from '../../ports/removals.ts';
 import type { RunKey, Admission, Commit, Durability, Message, MessageReply, Store } from '../../ports/store.ts';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import { LabelWrites } from './tables/label-rows.ts';
-import { CheckpointPlaces, MessageWrite, createPrepare } from './tables/run-rows.ts';
+import { CheckpointPlaces, MessageWrite, createPrepare, type Prepare } from './tables/run-rows.ts';
 import { CommitWrite, type PendingCommit, HistoryWrites, RunHeads } from './tables/history-writes.ts';
 import { HistoryReads } from './tables/history-reads.ts';
 import { LimitReads, LimitWrites, type LimitParts } from './tables/limit-rows.ts';
@@ -15,6 +16,7 @@ import { Watchers, wakeUnparked } from '../watchers.ts';
 import { sqliteRenewalSource } from './file/renewal.ts';
 import { findDamage, openDatabase, readSpace, type OpenedDatabase, StoreIdentity } from './file/open-database.ts';
 import { RunReads, WaitReads } from './tables/wait-reads.ts';
+import { ReferenceReads, ReferenceWrites } from './tables/reference-rows.ts';
 import { EndedRows, RemovedRows } from './tables/removals.ts';
 import { RunWrites } from './tables/run-writes.ts';
 import { WorkerRows } from './tables/workers.ts';
@@ -75,6 +77,7 @@ function copyCommit(commit: Commit): PendingCommit {
     closeWaits: commit.closeWaits?.slice(),
     takeMessages: commit.takeMessages?.slice(),
     releases: commit.releases,
+    blobs: blobsOfCommit(commit)?.slice(),
   };
 }
 
@@ -97,8 +100,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   const { walAutoCheckpointPages = 256, identity } = options;
   const opened = openDatabase({ path, store: name, isReadOnly, busyTimeoutMs, walAutoCheckpointPages, identity });
   const { db } = opened;
-  const heads = new RunHeads(createPrepare(db));
-  const places = new CheckpointPlaces(createPrepare(db));
+  const parts = createParts(db, clock, name);
+  const { heads, places, references, commits } = parts;
   const queue = new WriteQueue({
     db,
     path,
@@ -107,10 +110,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     busyTimeoutMs,
     copiesLog: walAutoCheckpointPages > 0,
     onBegin: () => places.beginTransaction(heads.beginTransaction()),
-    onRollback: () => {
-      heads.forget();
-      places.forget();
-    },
+    onRollback: () => [heads, places, references].forEach((part) => part.forget()),
   });
   const live = openSqliteLiveFeed(path, Date.now);
   let isClosed = false;
@@ -128,8 +128,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
     return queue.enqueue(work, durability === 'power', bytes, isAlone);
   };
-  const commits = new CommitWrite(createPrepare(db), heads, places, clock.now);
-  const writes = createWrites(db, clock, { heads, places, commits, store: name }, write);
+  const { references: naming, ...writes } = createWrites(db, clock, parts, write);
   const reads = createReads(opened, clock, name, read);
   return {
     name,
@@ -139,6 +138,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     ...reads.store,
     ...writes,
     removals: { ...writes.removals, read: reads.removed },
+    ...(reads.references && { references: { ...reads.references, ...naming } }),
     ...wakingWrites(writes, watchers),
     watch: (tenant, wake) => watchBoth(db, watchers, tenant, wake),
     renewalSource: () =>
@@ -156,6 +156,14 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       db.close();
     },
   };
+}
+
+function createParts(db: DatabaseSync, clock: HostClock, store: string): WrittenParts {
+  const heads = new RunHeads(createPrepare(db));
+  const places = new CheckpointPlaces(createPrepare(db));
+  const references = new ReferenceWrites(createPrepare(db), heads);
+  const commits = new CommitWrite(createPrepare(db), heads, places, references, clock.now);
+  return { heads, places, references, commits, store };
 }
 
 /** Hears of writes through this store, and of those of others to its file. */
@@ -210,7 +218,11 @@ function createReads(
   clock: HostClock,
   name: string,
   read: <Reply>(work: () => Reply) => Promise<Reply>,
-): { readonly store: Reads; readonly removed: Removals['read'] } {
+): {
+  readonly store: Reads;
+  readonly removed: Removals['read'];
+  readonly references: ReferenceReading | undefined;
+} {
   const prepare = createPrepare(db);
   const runs = new RunReads(prepare, clock, layout, name);
   const history = new HistoryReads(prepare);
@@ -244,34 +256,82 @@ function createReads(
       },
     }),
   };
-  return { store, removed: (key) => read(() => removed.read(key)) };
+  return {
+    store,
+    removed: (key) => read(() => removed.read(key)),
+    // A file of an older layout that is only read has none.
+    references: layout >= 13 ? createReferenceReads(prepare, read) : undefined,
+  };
 }
 
 /** Queues a write. `isAlone`: no other run is advanced through this store, so there is nothing to share a transaction with. */
 type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number, isAlone?: boolean) => Promise<Reply>;
 
+/** Which blobs runs name. */
+type ReferenceReading = Pick<BlobReferences, 'named' | 'of' | 'listUnread' | 'defined'>;
+
+function createReferenceReads(prepare: Prepare, read: <Reply>(work: () => Reply) => Promise<Reply>): ReferenceReading {
+  const rows = new ReferenceReads(prepare);
+  return {
+    named: (tenant, hashes) => read(() => rows.named(tenant, hashes)),
+    of: (tenant, runIds) => read(() => rows.of(tenant, runIds)),
+    listUnread: (tenant, page) => read(() => rows.listUnread(tenant, page)),
+    defined: (tenant, hashes) => read(() => rows.defined(tenant, hashes)),
+  };
+}
+
+function createReferenceWrites(rows: ReferenceWrites, write: Write): Omit<BlobReferences, keyof ReferenceReading> {
+  return {
+    add: ({ tenant, runId }, hashes, read) => {
+      const copy = structuredClone({ hashes, read });
+      return write(() => rows.add({ tenant, runId }, copy.hashes, copy.read), 'process', 0);
+    },
+    drop: ({ tenant, runId }, source) => {
+      const named = structuredClone(source);
+      return write(() => rows.drop({ tenant, runId }, named), 'process', 0);
+    },
+    define: (tenant, graphId, source) => {
+      const hashes = [...source];
+      return write(() => rows.define(tenant, graphId, hashes), 'process', 0);
+    },
+  };
+}
+
 interface WrittenParts {
   readonly heads: RunHeads;
   readonly places: CheckpointPlaces;
   readonly commits: CommitWrite;
+  readonly references: ReferenceWrites;
   readonly store: string;
 }
 
 function createWrites(
   db: DatabaseSync,
   clock: HostClock,
-  { heads, places, commits, store }: WrittenParts,
+  { heads, places, commits, references, store }: WrittenParts,
   write: Write,
-): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'limits' | 'vacuum' | 'close' | 'removals'> & {
+): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'limits' | 'vacuum' | 'close' | 'removals' | 'references'> & {
   readonly removals: Omit<Removals, 'read'>;
+  readonly references: Omit<BlobReferences, keyof ReferenceReading>;
 } {
   const prepare = createPrepare(db);
   const reads = new RunReads(prepare, clock, layoutVersion, store);
   const workers = new WorkerRows(prepare, layoutVersion, clock.now);
   const removed = new RemovedRows(prepare, clock.now);
-  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, workers, removed, clock, store });
+  const runs = new RunWrites({
+    prepare,
+    heads,
+    places,
+    runs: reads,
+    commits,
+    workers,
+    removed,
+    references,
+    clock,
+    store,
+  });
   const history = new HistoryWrites(prepare, heads, places);
-  const messages = new MessageWrite(prepare);
+  const messages = new MessageWrite(prepare, references);
   const labels = new LabelWrites(prepare, store);
   const advanced = new AdvancedRuns();
   const identity = new StoreIdentity(prepare, layoutVersion);
@@ -283,6 +343,36 @@ function createWrites(
       return write(() => runs.admitRun(admission), admission.durability, source.checkpoint.body.length);
     },
     ...createRemovals(runs, removed, write),
+    references: createReferenceWrites(references, write),
+    ...createClaimWrites(runs, advanced, write),
+    commit: (source) => {
+      const commit = copyCommit(source);
+      const isAlone = advanced.isOne;
+      if (source.releases === true) advanced.delete(source.claim);
+      return write(() => commits.commit(commit), source.durability, source.checkpoint.body.length, isAlone);
+    },
+    ...createWorkerWrites(runs, workers, write),
+    writeSnapshot: ({ tenant, runId }, source) => {
+      const snapshot = copyRow(source);
+      return write(() => history.writeSnapshot({ tenant, runId }, snapshot), 'process', snapshot.body.length);
+    },
+    postMessage: (source) => postMessage(source, { runs, messages, write }),
+    clearDelivery: ({ tenant, runId }, waitId) =>
+      write(() => commits.clearDelivery({ tenant, runId }, waitId), 'process', 0),
+    ...createNameWrites(history, labels, write),
+    pruneRun: ({ remove, replace, snapshots, ...rest }) => {
+      const prune = { ...rest, remove: [...remove], replace: replace.map(copyRow), snapshots: snapshots.map(copyRow) };
+      return write(() => history.pruneRun(prune), 'process', 0);
+    },
+  };
+}
+
+function createClaimWrites(
+  runs: RunWrites,
+  advanced: AdvancedRuns,
+  write: Write,
+): Pick<Store, 'claimRun' | 'claimNext' | 'listClaimable' | 'releaseClaim'> {
+  return {
     claimRun: (source) => {
       const request = { ...source };
       advanced.add(source);
@@ -302,25 +392,6 @@ function createWrites(
       const claim = { ...source };
       advanced.delete(claim);
       return write(() => runs.releaseClaim(claim, refusedBy), 'process', 0);
-    },
-    commit: (source) => {
-      const commit = copyCommit(source);
-      const isAlone = advanced.isOne;
-      if (source.releases === true) advanced.delete(source.claim);
-      return write(() => commits.commit(commit), source.durability, source.checkpoint.body.length, isAlone);
-    },
-    ...createWorkerWrites(runs, workers, write),
-    writeSnapshot: ({ tenant, runId }, source) => {
-      const snapshot = copyRow(source);
-      return write(() => history.writeSnapshot({ tenant, runId }, snapshot), 'process', snapshot.body.length);
-    },
-    postMessage: (source) => postMessage(source, { runs, messages, write }),
-    clearDelivery: ({ tenant, runId }, waitId) =>
-      write(() => commits.clearDelivery({ tenant, runId }, waitId), 'process', 0),
-    ...createNameWrites(history, labels, write),
-    pruneRun: ({ remove, replace, snapshots, ...rest }) => {
-      const prune = { ...rest, remove: [...remove], replace: replace.map(copyRow), snapshots: snapshots.map(copyRow) };
-      return write(() => history.pruneRun(prune), 'process', 0);
     },
   };
 }

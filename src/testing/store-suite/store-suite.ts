@@ -43,6 +43,7 @@ import { pruningTests } from './pruning.ts';
 import { randomUseTests } from './random/random-use.ts';
 import { readyRunsTests } from './ready-runs.ts';
 import { removalTests } from './removal.ts';
+import { referencesTests } from './references.ts';
 import { retentionTests } from './retention.ts';
 import { workersTests } from './workers.ts';
 import { waitsTests } from './waits.ts';
@@ -337,6 +338,7 @@ const parts: readonly SuitePart[] = [
   pruningTests,
   removalTests,
   retentionTests,
+  referencesTests,
   limitsTests,
   isolationTests,
   reopeningTests,

@@ -11,6 +11,7 @@ import {
   statusCode,
 } from './run-rows.ts';
 import { CairnError } from '../../../errors.ts';
+import type { ReferenceWrites } from './reference-rows.ts';
 import { bytesOf } from './row-check.ts';
 
 // A cache of the runs that this process writes to, so that a commit need not look up the head.
@@ -175,6 +176,7 @@ export interface PendingCommit extends Pick<Commit, 'claim' | 'checkpoint'> {
   readonly closeWaits: Commit['closeWaits'];
   readonly takeMessages: Commit['takeMessages'];
   readonly releases: Commit['releases'];
+  readonly blobs: readonly string[] | undefined;
 }
 
 export class CommitWrite {
@@ -189,9 +191,17 @@ export class CommitWrite {
   readonly #clearDelivery: Statement;
   readonly #takeMessage: Statement;
   readonly #releaseClaim: Statement;
+  readonly #references: ReferenceWrites;
   readonly #now: () => number;
 
-  constructor(prepare: Prepare, heads: RunHeads, places: CheckpointPlaces, now: () => number) {
+  constructor(
+    prepare: Prepare,
+    heads: RunHeads,
+    places: CheckpointPlaces,
+    references: ReferenceWrites,
+    now: () => number,
+  ) {
+    this.#references = references;
     this.#now = now;
     this.#releaseClaim = prepare(
       'update runs set token = ?, owner = null, lease_until = 0, lease_ms = 0, deaths_unreleased = deaths_unreleased * ?, head_seen = ? where tenant = ? and run_id = ?',
@@ -230,6 +240,7 @@ export class CommitWrite {
     if (commit.closeWaits !== undefined) for (const id of commit.closeWaits) this.#closeWait().run(run.no, id);
     if (commit.openWaits !== undefined) this.openWaits(run.no, claim, commit.openWaits);
     if (commit.takeMessages !== undefined) for (const id of commit.takeMessages) this.#takeMessage().run(run.no, id);
+    if (commit.blobs !== undefined) this.#references.note(claim.tenant, run.no, commit.blobs);
     if (commit.releases !== true) return accepted;
     this.release(claim, true);
     return released;

@@ -29,6 +29,11 @@ export function createPrepare(db: DatabaseSync): Prepare {
 
 // Writes messages (answers, signals, cancel requests). The first of a name wins (O1).
 
+/** Notes what a write of a run names, by the run's number. */
+interface Noting {
+  note(tenant: string, no: number, hashes: readonly string[] | undefined): void;
+}
+
 export class MessageWrite {
   readonly #selectRun: Statement;
   readonly #selectFirst: Statement;
@@ -36,14 +41,16 @@ export class MessageWrite {
   readonly #remove: Statement;
   readonly #insert: Statement;
   readonly #insertSeat: Statement;
+  readonly #references: Noting;
 
-  constructor(prepare: Prepare) {
+  constructor(prepare: Prepare, references: Noting) {
+    this.#references = references;
     this.#selectRun = prepare('select no, status from runs where tenant = ? and run_id = ?');
     this.#selectFirst = prepare('select id, body, is_taken from messages where run = ? and kind = ? and name = ?');
     this.#selectWait = prepare('select 1 from waits where run = ? and wait_id = ?');
     this.#remove = prepare('delete from messages where id = ?');
     this.#insert = prepare(
-      'insert into messages (run, kind, name, tenant, run_id, checksum, body, at, is_taken) values (?, ?, ?, ?, ?, ?, ?, ?, 0)',
+      'insert into messages (run, kind, name, tenant, run_id, checksum, body, at, is_taken, is_read) values (?, ?, ?, ?, ?, ?, ?, ?, 0, 1)',
     );
     // A seat is a row of its own kind, taken from the start, with the name of the message that has it.
     this.#insertSeat = prepare(
@@ -52,7 +59,7 @@ export class MessageWrite {
   }
 
   /** Must be called inside of a transaction, in which the run of the message has been admitted. @throws RUN_NOT_FOUND */
-  postMessage({ tenant, runId, kind, name, body, at, checksum, seats = [], isForOpen }: Message): MessageReply {
+  postMessage({ tenant, runId, kind, name, body, at, checksum, seats = [], isForOpen, blobs }: Message): MessageReply {
     const run = this.#selectRun().get(tenant, runId) as { no: number; status: number } | undefined;
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     const isOpen = kind === 'answer' && this.#selectWait().get(run.no, name) !== undefined;
@@ -77,6 +84,7 @@ export class MessageWrite {
     for (const seat of free) this.#insertSeat().run(run.no, seat, tenant, runId, Buffer.from(name), at);
     if (first !== undefined) this.#remove().run(first.id);
     this.#insert().run(run.no, kind, name, tenant, runId, checksum ?? null, body, at);
+    this.#references.note(tenant, run.no, blobs);
     return { status: 'accepted' };
   }
 }

@@ -27,6 +27,7 @@ import type {
   RunRow,
 } from '../../../ports/store.ts';
 import type { EndedRemoval, Remembrance } from '../../../ports/removals.ts';
+import { blobsOfAdmission } from '../../../ports/blob-references.ts';
 import { CairnError } from '../../../errors.ts';
 import { heldBy } from '../../../ports/held-runs.ts';
 import { scheduleOf } from '../../../ports/schedule.ts';
@@ -35,6 +36,7 @@ import type { RunReads } from './wait-reads.ts';
 import { clockSlackMs, type HostClock, type HostTime } from '../../host-clock.ts';
 import { checkOf, type CheckedColumns } from './row-check.ts';
 import { tablesOfRun } from './schema.ts';
+import type { ReferenceWrites } from './reference-rows.ts';
 import type { RemovedRows } from './removals.ts';
 import { codeValues, fitsCode, type WorkerRows } from './workers.ts';
 
@@ -195,6 +197,7 @@ export interface WriteParts {
   readonly commits: CommitWrite;
   readonly workers: WorkerRows;
   readonly removed: RemovedRows;
+  readonly references: ReferenceWrites;
   readonly clock: HostClock;
   /** Name of the store for messages. */
   readonly store: string;
@@ -226,15 +229,15 @@ export class RunWrites {
     this.#selectRun = prepare('select 1 from runs where tenant = ? and run_id = ?');
     this.#insertRun =
       prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, code, status, created_at, parent_run, parent_seq,
-      meta, token, owner, lease_until, lease_ms, queue, queue_key, priority, due, head_seen, check_value, claims, ended_at, pruned_below)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
+      meta, token, owner, lease_until, lease_ms, queue, queue_key, priority, due, head_seen, check_value, claims, read_claims, ended_at, pruned_below)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
     this.#selectForks = prepare(
       `select ${asBytes('run_id')} from runs where tenant = ? and parent_run = ? order by no`,
     );
     this.#next = new NextRuns(prepare);
     this.#grantClaim = prepare(
       // Placeholders have no numbers: Node 22.18 takes `?1` for a name.
-      `update runs set claims = claims + 1, deaths = (case when deaths_head = ? then deaths else 0 end) + coalesce(owner <> ? and ? <> '${heldBy}', 0),
+      `update runs set claims = claims + 1, read_claims = read_claims + (read_claims = claims), deaths = (case when deaths_head = ? then deaths else 0 end) + coalesce(owner <> ? and ? <> '${heldBy}', 0),
         deaths_head = ?, deaths_unreleased = (case when status = ${statusCode('paused')} then 0 else deaths_unreleased end) + coalesce(owner <> ? and ? <> '${heldBy}', 0),
         token = ?, owner = ?, lease_until = ?, lease_ms = ?, head_seen = ? where tenant = ? and run_id = ?`,
     );
@@ -262,7 +265,7 @@ export class RunWrites {
   }
 
   admitRun(admission: Admission): AdmissionReply {
-    const { commits, places, removed, clock } = this.#parts;
+    const { commits, places, removed, references, clock } = this.#parts;
     const existing = this.#selectRun().get(admission.tenant, admission.runId);
     if (existing !== undefined) return { created: false, run: this.#requireRow(admission) };
     const {
@@ -313,12 +316,15 @@ export class RunWrites {
       checkpoint.seq,
       checkOf(columnsOf(no, admission)),
       claim === undefined ? 0 : 1,
+      admission.blobs === undefined ? -1 : claim === undefined ? 0 : 1,
       isRunOver(status) ? checkpoint.at : null,
     );
     places.append(no, checkpoint);
     for (const [name, value] of Object.entries(admission.labels ?? {}))
       this.#insertLabel().run(tenant, name, value, no, runId);
     commits.openWaits(no, admission, admission.waits);
+    references.note(tenant, no, blobsOfAdmission(admission));
+    references.define(tenant, graphId, admission.defines);
     return { created: true, run: describeRun(admission), ...(claim && { claim }) };
   }
 

@@ -5,7 +5,7 @@ import { CairnError } from '../../../errors.ts';
 import { isBusy } from '../sqlite-errors.ts';
 import { endedCodes, isAtRest, isUnplaced, waitingCode } from './run-rows.ts';
 
-export const layoutVersion = 12;
+export const layoutVersion = 13;
 
 /** 'Cair', the SQLite application id of our databases. */
 export const applicationId = 0x43616972;
@@ -39,6 +39,11 @@ const pageBytes = 16_384;
  * `lease_ms` is the length of a run's lease; 0 where that is not known. A wait has `opened`, the time, if it has a due time.
  *
  * `ended_at` is when a run came to its status, of one that is over.
+ *
+ * `read_claims` is `claims` as long as every claim of the run was granted, and so every commit written, by a version that notes the blobs
+ * that it names; another, which does not know the column, leaves it behind. `is_read` says so of a message. `times` of a reference counts the
+ * writes that named the blob. What the rows of a graph's runs name stands once for all of them, as that of run 0 with the graph's id, which
+ * is empty in all others; it stays. Other references go with their run, whichever version removes it.
  *
  * `no` is a run's short number in the other tables. Columns that change come before those that may be long. A wait that is never due has
  * the largest due time.
@@ -119,6 +124,16 @@ const removalTables = `
   create table duties (name text primary key, owner text not null, until integer not null) without rowid;
 `;
 
+/** Which runs name which blobs; and of which that may not be known, found by an index that is empty once all were read. */
+const referenceTables = `
+  create table blob_references (tenant text not null, hash text not null, run integer not null, graph_id text not null,
+    times integer not null, primary key (tenant, hash, run, graph_id)) without rowid;
+  create index blob_references_by_run on blob_references (run);
+  create trigger runs_removed after delete on runs begin delete from blob_references where run = old.no; end;
+  create index runs_unread on runs (tenant, no) where read_claims <> claims;
+  create index messages_unread on messages (tenant, run) where is_taken = 0 and is_read = 0;
+`;
+
 /** When the runs of an older layout ended, which is when their newest checkpoint was written. */
 const olderEnds = `
   update runs set ended_at = coalesce((select at from checkpoints where id = coalesce(
@@ -137,6 +152,7 @@ const tables = `
     head_seen integer not null,
     lease_ms integer not null,
     claims integer not null default 0,
+    read_claims integer not null default -1,
     deaths integer not null default 0,
     deaths_head integer not null default 0,
     deaths_unreleased integer not null default 0,
@@ -210,6 +226,7 @@ const tables = `
     run_id text not null,
     at integer not null,
     is_taken integer not null,
+    is_read integer not null default 0,
     checksum blob,
     body blob not null
   );
@@ -220,6 +237,7 @@ const tables = `
   ${labelsTable}
   ${workerTables}
   ${limitTables}
+  ${referenceTables}
   ${storeTable}
 `;
 
@@ -297,6 +315,9 @@ const upgrades: Readonly<Record<number, string>> = {
     ${removalTables}`,
   11: `drop index if exists runs_ended_by_graph;
     ${graphIndex}`,
+  12: `alter table runs add column read_claims integer not null default -1;
+    alter table messages add column is_read integer not null default 0;
+    ${referenceTables}`,
 };
 
 /**
