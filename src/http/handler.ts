@@ -428,7 +428,7 @@ class HttpHandler {
       input,
     ).finally(leave);
     const isWhole = /\breturn=representation\b/.test(request.headers.get('prefer') ?? '');
-    const sent = isWhole ? output : omitLargeValues(output, operation.outputSchema, this.#base);
+    const sent = isWhole ? output : omitLargeValues(output, operation.outputSchema, { base: this.#base });
     const response = jsonResponse(withoutFolder(sent), statusOf(route, output), {
       ...this.#location(route, output),
       ...etagOf(output),

@@ -3,6 +3,7 @@ import { perform } from '../../operations/contract/perform.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { readState, type ReadStateInput } from '../../operations/checkpoints/read-state.ts';
 import { type Command, ofOperation } from '../command.ts';
+import { printWithoutLarge, wholeField } from '../large-json.ts';
 import type { Session } from '../session.ts';
 import { formatBlock } from '../text/value.ts';
 import {
@@ -168,6 +169,7 @@ function printDetails({ screen, cwd, commandLine }: Session, details: ShowCheckp
 
 interface ShowArguments extends ShowCheckpointInput {
   readonly stack?: boolean;
+  readonly whole?: boolean;
 }
 
 export const showCommand: Command<ShowArguments> = {
@@ -175,15 +177,16 @@ export const showCommand: Command<ShowArguments> = {
   fields: {
     ...showCheckpoint.input,
     stack: { type: 'flag', description: 'of what failed, all frames and causes that are recorded' },
+    whole: wholeField,
   },
   examples: [
     { line: 'cairn show 0198c2f4', does: 'the newest checkpoint of a run' },
     { line: 'cairn show 0198c2f4@head~1', does: 'the one before it' },
   ],
-  execute(session, { stack = false, ...input }) {
+  execute(session, { stack = false, whole = false, ...input }) {
     return withHistory(session, async (context) => {
       const output = await perform(showCheckpoint, context, input);
-      if (session.isJson) session.printJson(output);
+      if (session.isJson) printWithoutLarge(session, output, { operation: showCheckpoint, whole });
       else printDetails(session, output, stack);
       return 0;
     });

@@ -6,7 +6,7 @@ import type { Op } from '../../state/delta.ts';
 import { placeInTree } from './op-authors.ts';
 
 /** Doors leave out what is several times as large, by an estimate that is never this far off. */
-const largeFromBytes = 8 * 1024;
+const largeFromBytes = 1024;
 
 function isLarge(value: unknown): boolean {
   if (typeof value === 'string') return value.length >= largeFromBytes;

@@ -33,7 +33,7 @@ export interface ValueChange {
   /** Whether `after` holds only what was added: items at the end of a list, or text at the end of a text. */
   readonly isAppended?: true;
   /**
-   * Set if one of both is large (from 8 KiB on) and the same checkpoint wrote there more than once, so that the states before and after it
+   * Set if one of both is large (from 1 KiB on) and the same checkpoint wrote there more than once, so that the states before and after it
    * may have others.
    */
   readonly isPassing?: true;
@@ -111,7 +111,7 @@ export interface StoryVisit extends StoryPoint {
   readonly error?: StoryError;
   /** The output of the node. */
   readonly value?: unknown;
-  /** Set if `value` is large (from 8 KiB on) and in no state, since the next visit of the node began in the same checkpoint. */
+  /** Set if `value` is large (from 1 KiB on) and in no state, since the next visit of the node began in the same checkpoint. */
   readonly isPassing?: true;
   /** For a skipped node: its condition. */
   readonly when?: string;

@@ -31,7 +31,7 @@ test('what is small stays as it is', () => {
 
 test('a large value is left out alone, wherever it stands', () => {
   const state = { scratch: { 'a.b': [{ big: large, small: 1 }] }, input: large, outputs: {} };
-  expect(omitLargeValues(answer(state), standing, '/cairn')).toEqual(
+  expect(omitLargeValues(answer(state), standing, { base: '/cairn' })).toEqual(
     answer({
       scratch: { 'a.b': [{ big: omittedAt('scratch.a\\.b.0.big', large, '/cairn'), small: 1 }] },
       input: omittedAt('input', large, '/cairn'),
@@ -116,5 +116,18 @@ test('of a story, large values of visits are left out, but those of child runs a
       },
       story.entries[1],
     ],
+  });
+});
+
+test('at a command line the command that prints a value is named too; of a value that is in no state neither is', () => {
+  const command = (checkpoint: string, path: string): string => `cairn state ${checkpoint} ${path}`;
+  expect(omitLargeValues(answer({ scratch: { 'a b': large }, outputs: {} }), standing, { command })).toMatchObject({
+    state: { scratch: { 'a b': { omitted: { command: 'cairn state r@3 scratch.a b', bytes: 70_000 } } } },
+  });
+  const change = { path: ['scratch', 'big'], before: 1, after: large, isPassing: true };
+  const visit = { kind: 'visit', runId: 'r', seq: 3, path: ['a'], value: large, isPassing: true, changes: [change] };
+  const gone = { omitted: { sha256: sha256Of(large), bytes: large.length } };
+  expect(omitLargeValues({ entries: [visit] }, postMortem.outputSchema, { command })).toEqual({
+    entries: [{ ...visit, value: gone, changes: [{ ...change, after: gone }] }],
   });
 });

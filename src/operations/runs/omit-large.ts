@@ -20,11 +20,17 @@ export interface OmittedValue {
     readonly bytes: number;
     /** Path of the route that sends these bytes, or a range of them. Absent: they are in no state, since their checkpoint wrote there again. */
     readonly href?: string;
+    /** At a command line, the command that prints the value. */
+    readonly command?: string;
   };
 }
 
 /** The largest value that stands in an answer. */
 const valueBytesMax = 64 * 1024;
+/** The same where the values that stand in it are too many. What is in no state is marked from an eighth of it on. */
+const oneOfManyBytesMax = 8 * 1024;
+/** The size up to which an answer may have values of any size that stands in one. */
+const answerBytesMax = 768 * 1024;
 /** The largest state. Of a larger one, parts such as `scratch` are left out as a whole. */
 const stateBytesMax = 512 * 1024;
 /** Quotes, a comma, or brackets. */
@@ -45,17 +51,25 @@ interface Checkpoint {
   readonly seq: number;
 }
 
+/** How values are read at a door. */
+export interface Door {
+  /** Path at which the HTTP interface begins: `/cairn` for `/cairn/v1/runs`. */
+  readonly base?: string;
+  /** At a command line, the command that prints a value. */
+  readonly command?: (checkpoint: string, path: string) => string;
+}
+
 /** The values of one checkpoint. */
 class LargeValues {
-  readonly #file: string | undefined;
+  readonly #checkpoint: string;
+  readonly #door: Pick<Place, 'bytesMax'> & Door;
+  readonly #isPassing: boolean;
 
-  /**
-   * @param base - path at which the interface begins
-   * @param isPassing - whether they are in no state
-   */
-  constructor(base: string, { runId, seq }: Checkpoint, isPassing = false) {
-    const checkpoint = encodeURIComponent(`${runName(runId)}@${seq}`);
-    this.#file = isPassing ? undefined : `${base}/v1/checkpoints/${checkpoint}/file?path=`;
+  /** @param isPassing - whether they are in no state */
+  constructor(door: Pick<Place, 'bytesMax'> & Door, { runId, seq }: Checkpoint, isPassing = false) {
+    this.#checkpoint = `${runName(runId)}@${seq}`;
+    this.#door = door;
+    this.#isPassing = isPassing;
   }
 
   /** The parts of a state stay, with what is small in them, unless they are too large together. */
@@ -68,7 +82,7 @@ class LargeValues {
     return Object.fromEntries(
       parts.map(([name, part, { value, bytes }]) => [
         name,
-        isTooLarge && bytes > valueBytesMax ? this.#omit(part, [name]) : value,
+        isTooLarge && bytes > this.#door.bytesMax ? this.#omit(part, [name]) : value,
       ]),
     );
   }
@@ -79,7 +93,7 @@ class LargeValues {
 
   #measure(value: unknown, path: Path): Measured {
     const measured = this.#measureParts(value, path);
-    return measured.bytes > valueBytesMax ? { value: this.#omit(value, path), bytes: markBytes } : measured;
+    return measured.bytes > this.#door.bytesMax ? { value: this.#omit(value, path), bytes: markBytes } : measured;
   }
 
   /** A value whose large parts are left out. */
@@ -101,8 +115,17 @@ class LargeValues {
       omitted: {
         sha256: createHash('sha256').update(bytes).digest('hex'),
         bytes: bytes.length,
-        ...(this.#file !== undefined && { href: `${this.#file}${encodeURIComponent(formatPath(path))}` }),
+        ...(!this.#isPassing && this.#place(formatPath(path))),
       },
+    };
+  }
+
+  /** Where the value is read. */
+  #place(path: string): Pick<OmittedValue['omitted'], 'href' | 'command'> {
+    const { base = '', command } = this.#door;
+    return {
+      href: `${base}/v1/checkpoints/${encodeURIComponent(this.#checkpoint)}/file?path=${encodeURIComponent(path)}`,
+      ...(command !== undefined && { command: command(this.#checkpoint, path) }),
     };
   }
 }
@@ -111,15 +134,19 @@ class LargeValues {
  * An output as JSON, without the large values of the states in it.
  *
  * @param schema - of the output: tells where states are
- * @param base - path at which the HTTP interface begins: `/cairn` for `/cairn/v1/runs`
  */
-export function omitLargeValues(output: unknown, schema: JsonSchema, base = ''): unknown {
-  return omitFrom(toJson(output), schema, { base });
+export function omitLargeValues(output: unknown, schema: JsonSchema, door: Door = {}): unknown {
+  const whole = toJson(output);
+  const sent = omitFrom(whole, schema, { door, bytesMax: valueBytesMax });
+  const isTooLarge = sent !== whole && Buffer.byteLength(JSON.stringify(sent) ?? '') > answerBytesMax;
+  return isTooLarge ? omitFrom(whole, schema, { door, bytesMax: oneOfManyBytesMax }) : sent;
 }
 
 /** Where a part of an answer stands. */
 interface Place {
-  readonly base: string;
+  readonly door: Door;
+  /** The largest value that stays. */
+  readonly bytesMax: number;
   /** The checkpoint that it is of, if it is of one. */
   readonly at?: Checkpoint;
   /** Whether it is of a child run, whose values have no path of their own. */
@@ -159,10 +186,10 @@ function omitFrom(value: unknown, { properties, items, format }: JsonSchema, aro
   );
 }
 
-function valuesAt({ base, at, isInside, isPassing }: Place, before = 0): LargeValues | undefined {
+function valuesAt({ door, bytesMax, at, isInside, isPassing }: Place, before = 0): LargeValues | undefined {
   return at === undefined || isInside === true || at.seq < before
     ? undefined
-    : new LargeValues(base, { runId: at.runId, seq: at.seq - before }, isPassing);
+    : new LargeValues({ ...door, bytesMax }, { runId: at.runId, seq: at.seq - before }, isPassing);
 }
 
 /** Of what was appended only the new part is there, which has no path of its own. */
