@@ -52,9 +52,9 @@ export interface RequestOptions {
   readonly body?: unknown;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Whether large values may be left out of the answer. Default: of stories alone. */
+  readonly omitsLarge?: boolean;
 }
-
-const isStory = (path: string): boolean => /\/story(?:\?|$)/.test(path);
 
 /** A value that was left out of an answer since it is large. */
 export interface Omitted {
@@ -72,7 +72,7 @@ export async function readOmitted(href: string): Promise<string> {
 /** Sends a request. Chats are beside the interface, everything else is in it. @throws Problem the answer is no success; the signal's reason */
 export async function send(
   path: string,
-  { method = 'GET', body, signal, headers = {} }: RequestOptions = {},
+  { method = 'GET', body, signal, headers = {}, omitsLarge = /\/story(?:\?|$)/.test(path) }: RequestOptions = {},
 ): Promise<Response> {
   let response: Response;
   try {
@@ -82,8 +82,8 @@ export async function send(
       headers: {
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        // The page shows whole states, also those beyond the largest answer that a server gives unasked. Of a story large values are left out.
-        ...(!isStory(path) && { prefer: 'return=representation' }),
+        // All of it, also beyond the largest answer that a server gives unasked.
+        ...(!omitsLarge && { prefer: 'return=representation' }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -96,17 +96,16 @@ export async function send(
   }
   if (session.value === 'unreachable') session.value = 'signed-in';
   if (response.ok) return response;
+  // What is large by its many values is read whole.
+  if (response.status === 413 && omitsLarge)
+    return send(path, { method, body, headers, omitsLarge: false, ...(signal !== undefined && { signal }) });
   const problem = (await response.json().catch(() => ({}))) as ProblemBody;
   if (response.status === 401 && session.value === 'signed-in') signOut();
   throw new Problem(response.status, problem.title ?? `The server answered ${response.status}.`, problem);
 }
 
 export async function ask<T>(path: string, options: RequestOptions = {}): Promise<T> {
-  const response = await send(path, options).catch((problem: unknown) => {
-    // A page of a story that is large by its many values is read whole.
-    if (!(problem instanceof Problem && problem.status === 413 && isStory(path))) throw problem;
-    return send(path, { ...options, headers: { ...options.headers, prefer: 'return=representation' } });
-  });
+  const response = await send(path, options);
   return (await response.json()) as T;
 }
 

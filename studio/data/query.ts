@@ -1,6 +1,6 @@
 /** What panels show of the server: each is loaded, shown, refreshed and can fail by itself. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { Problem, send } from './api.ts';
+import { Problem, send, type RequestOptions } from './api.ts';
 
 export interface Loaded<T> {
   /** The last answer, also while a newer one is awaited. */
@@ -105,6 +105,8 @@ export interface LoadOptions {
    * than it can answer.
    */
   readonly oneAtATime?: boolean;
+  /** Whether large values may be left out of the answer. */
+  readonly omitsLarge?: true;
 }
 
 /** Calls something again and again while the page is seen, and when it is seen again. @returns what ends it */
@@ -124,10 +126,10 @@ async function fetchAnswer(
   path: string,
   key: string,
   question: string | undefined,
-  signal: AbortSignal | undefined,
+  options: RequestOptions,
 ): Promise<unknown> {
-  const options = question === undefined ? {} : { method: 'POST', body: JSON.parse(question) as unknown };
-  const response = await send(path, { ...options, ...(signal !== undefined && { signal }) });
+  const sent = question === undefined ? {} : { method: 'POST', body: JSON.parse(question) as unknown };
+  const response = await send(path, { ...sent, ...options });
   return remember(key, await response.text());
 }
 
@@ -140,10 +142,10 @@ function shownWith(old: Shown, key: string, data: unknown): Shown {
 /** @param path - undefined: nothing is requested */
 export function useLoaded<T>(
   path: string | undefined,
-  { everyMs, version, keepsOld = false, body, settleMs = 0, oneAtATime = false }: LoadOptions = {},
+  { everyMs, version, keepsOld = false, body, settleMs = 0, oneAtATime = false, omitsLarge }: LoadOptions = {},
 ): Loaded<T> {
   const question = body === undefined ? undefined : JSON.stringify(body);
-  const key = path === undefined ? undefined : `${path} ${question ?? ''}`;
+  const key = path === undefined ? undefined : `${path} ${question ?? ''}${omitsLarge ? ' omits' : ''}`;
   const [shown, setShown] = useState<Shown>({ key, data: key && seen.get(key)?.data, isLoading: key !== undefined });
   const [round, setRound] = useState(0);
   const reload = useCallback(() => setRound((count) => count + 1), []);
@@ -172,7 +174,10 @@ export function useLoaded<T>(
       if (oneAtATime) await before.current;
       if (leaving.signal.aborted) return;
       try {
-        const data = await fetchAnswer(path, key, question, oneAtATime ? undefined : leaving.signal);
+        const data = await fetchAnswer(path, key, question, {
+          ...(omitsLarge && { omitsLarge }),
+          ...(!oneAtATime && { signal: leaving.signal }),
+        });
         if (!leaving.signal.aborted) setShown((old) => shownWith(old, key, data));
         // Passed over by now, and nearer than what is shown.
         else if (oneAtATime && keepsOld) setShown((old) => (old.isLoading ? { ...old, data } : old));

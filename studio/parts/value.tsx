@@ -53,7 +53,7 @@ export function Inline({ value }: { readonly value: unknown }): JSX.Element {
 }
 
 const kindOf = (value: unknown): string => (value === null ? 'null' : typeof value);
-const isBranch = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const isBranch = (value: unknown): value is object => typeof value === 'object' && value !== null && !isOmitted(value);
 
 export interface TreeProps {
   readonly value: unknown;

@@ -19,7 +19,7 @@ interface GraphOfProps {
 export function GraphOf({ runId, at }: GraphOfProps): JSX.Element | null {
   const place = placeOf(runId, at ?? 'head');
   const structure = useLoaded<{ readonly structure: Structure }>(`${place}/structure`);
-  const checkpoint = useLoaded<Checkpoint>(place);
+  const checkpoint = useLoaded<Checkpoint>(place, { omitsLarge: true });
   const story = useLoaded<Story>(`${place}/story?limit=1`);
   // A run of an old version has no structure on record, and then no picture.
   if (structure.problem !== undefined) return null;

@@ -36,7 +36,7 @@ export function useMoment(standing: Standing, followed: Followed): Moment & { re
   const wanted = readNumber('at');
   const isLive = wanted === undefined || wanted > head;
   const seq = isLive ? head : wanted;
-  const checkpoint = useLoaded<Checkpoint>(placeOf(runId, seq), { keepsOld: true, oneAtATime: true });
+  const checkpoint = useLoaded<Checkpoint>(placeOf(runId, seq), { keepsOld: true, oneAtATime: true, omitsLarge: true });
   const [limit, setLimit] = useState(entriesFirst);
   const settleMs = head > longHead ? restMs : 0;
   const story = useLoaded<Story>(`${placeOf(runId, seq)}/story?limit=${limit}`, { keepsOld: true, settleMs });
