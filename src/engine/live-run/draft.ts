@@ -82,12 +82,14 @@ export class Draft extends TreeWriter {
     this.#openWaits.push(waitRowOf(this.#run, waitId, wait));
   }
 
-  /** Removes a wait from the index. The tree keeps it, because the run may be resumed. */
+  /**
+   * Removes a wait from the index. The tree keeps it, because the run may be resumed. Also one that this draft opens may have a row of before,
+   * since waits are opened again with another schema or deadline; to close one without a row has no effect.
+   */
   closeWaitRow(waitId: string): void {
     this.#indexChanges();
-    const opened = this.#openWaits.findIndex((row) => row.waitId === waitId);
-    if (opened >= 0) this.#openWaits.splice(opened, 1);
-    else this.#closeWaits.push(waitId);
+    this.#openWaits = this.#openWaits.filter((row) => row.waitId !== waitId);
+    this.#closeWaits.push(waitId);
   }
 
   takeMessage(id: number): void {

@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, runToRest, type Bench } from '../../../test/engine-kit.ts';
 import type { NodeDefinition } from '../../graph/graph.ts';
+import { createVirtualClock } from '../../ports/virtual-clock.ts';
+import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 
 describe('W4.1 a process stays for a time that is near', () => {
   const start = 1_700_000_000_000;
@@ -34,6 +36,23 @@ describe('W4.1 a process stays for a time that is near', () => {
     expect([asked.status, clock.timeMs - start]).toEqual([status, timeMs]);
     const question = timeMs === 0 ? 'Ship it?' : 'After no?';
     expect(asked.waits.flatMap(({ prompt }) => prompt ?? [])).toEqual([question]);
+  });
+
+  test('W4.1 W9 a timer that fires a moment early by the clock fires again, and leaves neither a row nor a reminder', async () => {
+    const clock = createVirtualClock({ isAutomatic: true });
+    let looks = 0;
+    const isEarly = (): boolean => clock.now() === start + 8_000 && looks++ === 0;
+    const { engine, store } = createBench({
+      bounds: { holdTimersMs: 90_000, holdQuestionsMs: 10_000 },
+      store: createMemoryStore({ now: clock.now }),
+      clock: { ...clock, now: () => clock.now() - (isEarly() ? 1 : 0) },
+    });
+    const graph = graphOf('early', [askUntil(start + 8_000)], edges('> ask', 'ask >'));
+    const { runId, status, state } = await runToRest(engine, graph);
+    expect([looks > 1, status, state.outputs]).toEqual([true, 'completed', { ask: 'no' }]);
+    expect((await store.listWaits({ tenant: 'default', runId })).rows).toEqual([]);
+    const rows = await store.readCheckpoints({ tenant: 'default', runId }, { from: 0, to: 99 });
+    expect(rows.map(({ body }) => Buffer.from(body).toString()).join('')).not.toContain('overdueAt');
   });
 
   test('W4.1 but not for the deadline of a question that was answered', async () => {

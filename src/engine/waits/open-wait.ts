@@ -152,6 +152,8 @@ function tellLate(core: RunCore, waitId: string, wait: WaitRecord): void {
   const now = core.env.clock.now();
   const { late = [], ...rest } = wait;
   const come = late.filter(({ at }) => at <= now);
+  // A timer may fire a moment early by the clock.
+  if (come.length === 0) return armDueTime(core, waitId);
   const upcoming = late.slice(come.length);
   const opened: WaitRecord = {
     ...rest,
