@@ -173,7 +173,9 @@ test('D15 the configuration says where runs are, for every command, and cleanup 
   expect(folder.cairn('cleanup', '--dry-run').out).toMatch(/^r approval {2}at most \d+ checkpoints would be pruned\n$/);
   expect(folder.cairn('cleanup', '--yes').out).toMatch(/^r approval {2}\d+ checkpoints pruned\n$/);
   expect(folder.cairn('show', 'r@1').err).toMatch(/was pruned \[CHECKPOINT_PRUNED\]\nThe oldest kept one after it is /);
-  expect(folder.cairn('cleanup', '--yes').err).toBe('Nothing to clean up.\n');
+  expect(folder.cairn('cleanup', '--yes').err).toBe(
+    'Nothing to clean up.\nLooked at 1 workflow with settings: 0 runs removed.\n',
+  );
 });
 
 test('D7 several questions are answered with one command', () => {
