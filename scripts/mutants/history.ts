@@ -117,8 +117,8 @@ export const historyMutants: readonly Mutant[] = [
   {
     name: 'the older name of the option of pages is unknown',
     file: 'src/cli/parse.ts',
-    old: '[...new Set([shown, optionNameOf(name)])].map(',
-    new: '[shown].map(',
+    old: '[...new Set([primary, optionNameOf(name)])].map(',
+    new: '[primary].map(',
     tests: ['src/cli/json-lines.test.ts'],
   },
   {
@@ -131,8 +131,8 @@ export const historyMutants: readonly Mutant[] = [
   {
     name: 'what was not looked for among all runs is removed',
     file: 'src/history/retention/collect-blobs.ts',
-    old: 'const { removed, left } = isKnown ',
-    new: 'const { removed, left } = true ',
+    old: 'const { removed, remaining } = isKnown\n',
+    new: 'const { removed, remaining } = true\n',
     tests: ['src/operations/store/collect-blobs.test.ts'],
   },
   {

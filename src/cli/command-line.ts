@@ -3,7 +3,7 @@ import type { Field } from '../operations/contract/operation.ts';
 import type { Command } from './command.ts';
 import { reportFailure } from './report-failure.ts';
 import { namesStore, openSession, type Session } from './session.ts';
-import { globalFields, optionNameOf, parseArguments, shownOptionOf } from './parse.ts';
+import { globalFields, optionNameOf, parseArguments, primaryOptionOf } from './parse.ts';
 import { type Screen, openScreen } from './screen.ts';
 import { pad, widthOf, wrap } from './text/width.ts';
 import { missingStore } from '../app/open-store/open-reading.ts';
@@ -31,7 +31,7 @@ const placeholders: Readonly<Record<Field['type'], string>> = {
 };
 
 function nameField(name: string, field: Field): string {
-  const option = shownOptionOf(name, field);
+  const option = primaryOptionOf(name, field);
   return field.isPositional === true ? option.toUpperCase() : `--${option}${placeholders[field.type]}`;
 }
 

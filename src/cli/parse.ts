@@ -31,8 +31,8 @@ export function optionNameOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** The option that the help shows for a field. */
-export const shownOptionOf = (name: string, { shownName = name }: Field): string => optionNameOf(shownName);
+/** The option of a field that the help shows; its own name is an alias of that, where it is another one. */
+export const primaryOptionOf = (name: string, { shownName = name }: Field): string => optionNameOf(shownName);
 
 /** JSON where the text is JSON, else the text itself. */
 function parseValue(text: string): unknown {
@@ -111,13 +111,13 @@ interface Collected {
 
 interface Option {
   readonly field: Field;
-  readonly shown: string;
+  readonly primary: string;
 }
 
 /** A field's options: the one that the help shows, and its own name where that is another one. */
 function optionsOf([name, field]: readonly [string, Field]): readonly (readonly [string, Option])[] {
-  const shown = shownOptionOf(name, field);
-  return [...new Set([shown, optionNameOf(name)])].map((option) => [option, { field, shown }]);
+  const primary = primaryOptionOf(name, field);
+  return [...new Set([primary, optionNameOf(name)])].map((option) => [option, { field, primary }]);
 }
 
 function collect(args: readonly string[], byOption: ReadonlyMap<string, Option>): Collected {
@@ -152,10 +152,10 @@ function collect(args: readonly string[], byOption: ReadonlyMap<string, Option>)
       const guess = token.rawName.startsWith('--') ? nearest(name, [...byOption.keys()]) : undefined;
       throw usage(`unknown option ${token.rawName}`, guess === undefined ? undefined : `Did you mean --${guess}?`);
     }
-    const { field, shown } = option;
+    const { field, primary } = option;
     if (field.type !== 'flag' && token.value === undefined) throw usage(`--${name} needs a value`);
     if (field.type === 'flag' && token.value !== undefined) throw usage(`--${name} takes no value`);
-    options.set(shown, [...(options.get(shown) ?? []), token.value ?? '']);
+    options.set(primary, [...(options.get(primary) ?? []), token.value ?? '']);
   }
   return { options, positionals };
 }
@@ -194,7 +194,7 @@ export function parseArguments(fields: Fields, args: readonly string[]): Parsed 
   const values: Record<string, unknown> = {};
   const texts: Record<string, readonly string[]> = {};
   for (const [name, field] of Object.entries(known)) {
-    const option = shownOptionOf(name, field);
+    const option = primaryOptionOf(name, field);
     const typed = placed.get(name) ?? collected.options.get(option);
     if (typed === undefined) {
       if (field.isRequired === true && field.isPositional !== true && !isHelp) throw usage(`--${option} is missing`);

@@ -65,10 +65,10 @@ test('D54 the same run is told to a model', async () => {
     ['get_checkpoint_info', { checkpoint_id: 'big' }],
     ['post_mortem', { checkpoint_id: 'big' }],
   ] as const) {
-    const told = await tools.call(tool, args);
-    const text = JSON.stringify(told);
+    const result = await tools.call(tool, args);
+    const text = JSON.stringify(result);
     // Of a run and of a checkpoint a model is told how far it is, and no state.
-    expect([tool, told.isError, text.includes('"omitted"')]).toEqual([tool, undefined, tool === 'post_mortem']);
+    expect([tool, result.isError, text.includes('"omitted"')]).toEqual([tool, undefined, tool === 'post_mortem']);
     expect(text.length).toBeLessThan(1024 * 1024);
   }
 });

@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, type TestContext } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { CairnError } from '../../src/errors.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
@@ -235,6 +235,15 @@ async function walk(house: House): Promise<void> {
   expect((await place.blobs.sweep(tenant)).rows).toEqual([]);
 }
 
+/** A server for a test, which is skipped, with the reason, where there is none. */
+async function startFor<Server extends object>(
+  context: TestContext,
+  start: () => Promise<Server | string>,
+): Promise<Server> {
+  const server = await start();
+  return typeof server === 'string' ? context.skip(server) : server;
+}
+
 describe('C5 references and texts agree', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-references-'));
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -255,11 +264,7 @@ describe('C5 references and texts agree', () => {
   });
 
   test('on Postgres', async (context) => {
-    const server = await preparePostgres();
-    if (typeof server === 'string') {
-      context.skip(server);
-      return;
-    }
+    const server = await startFor(context, preparePostgres);
     await server.empty();
     const store = openOnPostgres(server);
     await walk(openHouse(store, 1, { nowMs: Date.now() }));
@@ -268,11 +273,7 @@ describe('C5 references and texts agree', () => {
   });
 
   test('on Redis', async (context) => {
-    const server = await startRedis();
-    if (typeof server === 'string') {
-      context.skip(server);
-      return;
-    }
+    const server = await startFor(context, startRedis);
     const store = openOnRedis(server);
     await walk(openHouse(store, 1, { nowMs: Date.now() }));
     await store.close();
@@ -289,11 +290,7 @@ describe('C5 what an older version writes beside this one is found, and read bef
     (await references?.named(acme, [hash]))?.length === 1;
 
   test('on Postgres', async (context) => {
-    const server = await preparePostgres();
-    if (typeof server === 'string') {
-      context.skip(server);
-      return;
-    }
+    const server = await startFor(context, preparePostgres);
     const store = openOnPostgres(server);
     const key = { tenant: acme, runId: 'new' };
     const ofRun = "where tenant = 'acme' and run_id = 'new'";
@@ -323,11 +320,7 @@ describe('C5 what an older version writes beside this one is found, and read bef
   });
 
   test('on Redis', async (context) => {
-    const server = await startRedis();
-    if (typeof server === 'string') {
-      context.skip(server);
-      return;
-    }
+    const server = await startFor(context, startRedis);
     const store = openOnRedis(server);
     const key = { tenant: acme, runId: 'new' };
     await store.admitRun(admission('new', { blobs: [hash] }));

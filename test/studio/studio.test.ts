@@ -376,15 +376,15 @@ test('P6 megabytes of text and a hundred levels are shown as far as anybody read
   await studio.call('POST', '/checkpoints/big@0/forks', { runId: 'deep', set: { 'scratch.log': [deep] } });
   const { page, faults } = await studio.visit('/run?id=big&tab=state');
   // The large value is left out until it is asked for.
-  const left = page.getByRole('button', { name: 'read it' });
-  await left.first().waitFor();
+  const readIt = page.getByRole('button', { name: 'read it' });
+  await readIt.first().waitFor();
   const [answer] = await Promise.all([
     page.waitForResponse((one) => /\/checkpoints\/\d+$/u.test(one.url())),
     page.reload(),
   ]);
   const { view } = (await answer.json()) as { readonly view: { readonly state: { readonly input: object } } };
   expect(view.state.input).toMatchObject({ customer: { omitted: { bytes: input.customer.length } } });
-  await left.first().click();
+  await readIt.first().click();
   await page
     .getByText(/(?:3\s)?49\d\s\d\d\d more characters/u)
     .first()

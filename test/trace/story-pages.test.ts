@@ -44,8 +44,10 @@ async function readPages(place: StatePlace, found: ResolvedReference, limit: num
  */
 function comparable(entry: StoryEntry, { isPruned }: { readonly isPruned: boolean }): unknown {
   if (entry.kind !== 'visit') return entry;
-  const told = { ...entry, questions: entry.questions.filter(({ name }) => name !== 'budget') };
-  return JSON.parse(JSON.stringify(told, (key, value: unknown) => (isPruned && key === 'stack' ? undefined : value)));
+  const compared = { ...entry, questions: entry.questions.filter(({ name }) => name !== 'budget') };
+  return JSON.parse(
+    JSON.stringify(compared, (key, value: unknown) => (isPruned && key === 'stack' ? undefined : value)),
+  );
 }
 
 async function faultsAt(place: StatePlace, found: ResolvedReference, limit: number): Promise<readonly string[]> {
@@ -214,10 +216,10 @@ test('N13 what a visit did that never ended, since what it was in ended, is told
   const run = await rowOf(bench, 'r');
   const place = placeOf({ store: bench.store, blobs: bench.options.blobs });
   const { entries } = await postMortem(place, { run, seq: run.head });
-  const told = entries.flatMap((entry) =>
+  const visits = entries.flatMap((entry) =>
     entry.kind === 'visit' ? [[entry.path.join('/'), entry.isUnfinished ?? false, entry.steps.length]] : [],
   );
-  expect(told).toEqual([
+  expect(visits).toEqual([
     ['parent/run/asks', true, 1],
     ['parent', false, expect.any(Number)],
     ['parent/run/asks', true, 1],

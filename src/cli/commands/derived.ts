@@ -7,7 +7,7 @@ import { perform } from '../../operations/contract/perform.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { formatTime } from '../../operations/format/time.ts';
 import { withApp } from '../live/follow.ts';
-import { optionNameOf, shownOptionOf } from '../parse.ts';
+import { optionNameOf, primaryOptionOf } from '../parse.ts';
 import { ofOperation, printNext, type Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { formatTable } from '../text/text-table.ts';
@@ -74,13 +74,13 @@ function print(session: Session, output: Entry, schema: JsonSchema): void {
 /** Says how the next page is shown: the same command with the cursor that this one gave. */
 function printMore(session: Session, { command = '', input }: AnyOperation, given: object, cursor: string): void {
   const { screen, commandLine } = session;
-  const asked = Object.entries<Field>(input).flatMap(([name, field]) => {
+  const options = Object.entries<Field>(input).flatMap(([name, field]) => {
     const value = name === 'cursor' ? cursor : (given as Entry)[name];
     if (value === undefined) return [];
-    const option = `--${shownOptionOf(name, field)}`;
+    const option = `--${primaryOptionOf(name, field)}`;
     return field.type === 'flag' ? [option] : [option, typeof value === 'string' ? value : JSON.stringify(value)];
   });
-  screen.note(screen.paint('dim', `There are more: ${commandLine(command, ...asked)}`));
+  screen.note(screen.paint('dim', `There are more: ${commandLine(command, ...options)}`));
 }
 
 export function commandOf(operation: AnyOperation): Command {
@@ -98,9 +98,9 @@ export function commandOf(operation: AnyOperation): Command {
         const output = await perform(operation, app, given);
         if (session.isJson) session.printJson(output);
         else {
-          const { cursor, ...shown } = output as Entry;
+          const { cursor, ...page } = output as Entry;
           const isPage = 'cursor' in input && typeof cursor === 'string';
-          print(session, isPage ? shown : (output as Entry), outputSchema);
+          print(session, isPage ? page : (output as Entry), outputSchema);
           if (isPage) printMore(session, operation, given, cursor);
           printNext(session, operation.next?.(output));
         }

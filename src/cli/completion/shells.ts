@@ -1,7 +1,7 @@
 /** Completion for zsh. */
 import type { Field } from '../../operations/contract/operation.ts';
 import type { Command } from '../command.ts';
-import { globalFields, shownOptionOf } from '../parse.ts';
+import { globalFields, primaryOptionOf } from '../parse.ts';
 
 // What shells can complete of a command line, taken from the declared commands and options.
 
@@ -24,7 +24,7 @@ export interface CompletedCommand {
 
 function completedOption([name, field]: readonly [string, Field]): CompletedOption {
   const { type, description, choices = [] } = field;
-  return { name: `--${shownOptionOf(name, field)}`, description, takesValue: type !== 'flag', choices };
+  return { name: `--${primaryOptionOf(name, field)}`, description, takesValue: type !== 'flag', choices };
 }
 
 function completedCommand({ name, summary, fields }: Command): CompletedCommand {

@@ -61,17 +61,17 @@ export function deletionCommand<Input extends Deleting, Report>(
     execute(session, { yes, ...input }) {
       return withApp(session, async (app) => {
         if (progress !== undefined) boundYoungMemory();
-        const shown = progress && (await openProgress(session.screen, app, progress));
-        const context = shown === undefined ? app : { ...app, progressed: shown.at };
+        const line = progress && (await openProgress(session.screen, app, progress));
+        const context = line === undefined ? app : { ...app, progressed: line.at };
         return deleteConfirmed(
           session,
           { dryRun: input.dryRun, yes },
           {
             act: async (isDry) => {
               const report = await perform(operation, context, { ...(input as unknown as Input), dryRun: isDry });
-              shown?.end();
+              line?.end();
               // What a dry run found is to be done now.
-              if (isDry && progress?.countOf !== undefined) shown?.expect(progress.countOf(report));
+              if (isDry && progress?.countOf !== undefined) line?.expect(progress.countOf(report));
               return report;
             },
             print: (report, isDry) => print(session, report, { isDry, now: app.now() }),

@@ -230,7 +230,7 @@ export class StoryTeller {
     for (const gathered of this.#open.values()) {
       const record = recordAt(frame, gathered.path);
       if (record === undefined || record.fired !== undefined) continue;
-      this.entries.push({ ...toldOpen(gathered, gathered.since), status: record.status, ...unfinished });
+      this.entries.push({ ...visitEntry(gathered, gathered.since), status: record.status, ...unfinished });
     }
   }
 
@@ -254,7 +254,7 @@ export class StoryTeller {
       // A child run is noted beside the visits in it.
       const isVisit = gathered.path.length % 2 === 1;
       if (isTold && isVisit)
-        this.entries.push({ ...toldOpen(gathered, placeOf(entry)), status: 'started', isUnfinished: true });
+        this.entries.push({ ...visitEntry(gathered, placeOf(entry)), status: 'started', isUnfinished: true });
     }
   }
 
@@ -415,8 +415,8 @@ export class StoryTeller {
   }
 }
 
-/** What is told of a visit that has not ended. */
-function toldOpen(
+/** The entry of a visit that has not ended, but for its status. */
+function visitEntry(
   { path, visit, retries, repeats, agentChanges, steps, questions }: Gathered,
   point: StoryPoint,
 ): Omit<StoryVisit, 'status'> {

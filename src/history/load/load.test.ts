@@ -29,10 +29,10 @@ test('C4 every checkpoint loads to its state, whatever snapshots and forks there
 
 test('C4 the state of a run that has not begun is read without looking for a snapshot', async () => {
   const store = createMemoryStore();
-  const asked: number[] = [];
+  const snapshotReads: number[] = [];
   const readSnapshot = store.readSnapshot.bind(store);
   store.readSnapshot = (key, atOrBefore) => {
-    asked.push(atOrBefore);
+    snapshotReads.push(atOrBefore);
     return readSnapshot(key, atOrBefore);
   };
   const graph = new AgentGraph({}, { id: 'queued', checkpointPolicy: 'every_node' })
@@ -42,13 +42,13 @@ test('C4 the state of a run that has not begun is read without looking for a sna
     .compile({ store });
   await graph.start({}, { runId: 'r', detach: true });
   const first = (await store.readRun({ tenant: 'default', runId: 'r' }))!;
-  asked.length = 0;
+  snapshotReads.length = 0;
   expect((await loadState(store, store.blobs!, first)).root.status).toBe('running');
-  expect(asked).toEqual([]);
+  expect(snapshotReads).toEqual([]);
   await graph.resume('r');
   const ended = (await store.readRun(first))!;
-  asked.length = 0;
+  snapshotReads.length = 0;
   expect((await loadState(store, store.blobs!, ended)).root.status).toBe('completed');
-  expect(asked).toEqual([ended.head]);
+  expect(snapshotReads).toEqual([ended.head]);
   await graph.close();
 });

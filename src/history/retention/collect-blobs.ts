@@ -110,9 +110,11 @@ export async function collectBlobs(
   }
   const unneeded = new Set(named.keys());
   const isKnown = await takeOutNeeded(store, tenant, unneeded, 'some');
-  const { removed, left } = isKnown ? await removeEach(blobs, tenant, unneeded) : { removed: 0, left: [...unneeded] };
+  const { removed, remaining } = isKnown
+    ? await removeEach(blobs, tenant, unneeded)
+    : { removed: 0, remaining: [...unneeded] };
   let count = 0;
-  for (const hash of left.filter(isOfValue)) if (await blobs.has(tenant, hash)) count += 1;
+  for (const hash of remaining.filter(isOfValue)) if (await blobs.has(tenant, hash)) count += 1;
   return reportOf(removed, count);
 }
 
@@ -130,8 +132,8 @@ async function removeEach(
   blobs: BlobStore,
   tenant: string,
   hashes: ReadonlySet<string>,
-): Promise<{ readonly removed: number; readonly left: readonly string[] }> {
-  const left: string[] = [];
-  for (const hash of hashes) if (!(await blobs.remove(tenant, hash, sparedMs))) left.push(hash);
-  return { removed: hashes.size - left.length, left };
+): Promise<{ readonly removed: number; readonly remaining: readonly string[] }> {
+  const remaining: string[] = [];
+  for (const hash of hashes) if (!(await blobs.remove(tenant, hash, sparedMs))) remaining.push(hash);
+  return { removed: hashes.size - remaining.length, remaining };
 }

@@ -130,9 +130,9 @@ function schemasOf(sdk: Sdk, tool: AnyTool): ToolSchemas {
   const known = schemasOfTools.get(tool);
   if (known !== undefined) return known;
   const { input, required, output } = tool;
-  const given = { type: 'object', properties: { ...input }, required: [...required], additionalProperties: false };
+  const schema = { type: 'object', properties: { ...input }, required: [...required], additionalProperties: false };
   const schemas: ToolSchemas = {
-    inputSchema: namingUnknown(Object.keys(input), compiledWhenUsed(sdk, given)),
+    inputSchema: namingUnknown(Object.keys(input), compiledWhenUsed(sdk, schema)),
     outputSchema: compiledWhenUsed(sdk, output),
   };
   schemasOfTools.set(tool, schemas);

@@ -67,17 +67,17 @@ export async function openWholeLog(
 
 async function* eachEntry(store: Store, run: RunRow, options: LogOptions): WholeLog['entries'] {
   let checkpoints = 0;
-  const shown = async (entries: readonly LogEntry[]): Promise<readonly LogEntry[]> => {
+  const toOutput = async (entries: readonly LogEntry[]): Promise<readonly LogEntry[]> => {
     checkpoints += entries.length;
     return maskedBySchema(await withWholeChanges(store, run, entries), listOf(logEntry)) as readonly LogEntry[];
   };
   let page: LogEntry[] = [];
   for await (const entry of walkLog(store, run, options)) {
     if (page.push(entry) < largestPage) continue;
-    yield* await shown(page);
+    yield* await toOutput(page);
     page = [];
   }
-  yield* await shown(page);
+  yield* await toOutput(page);
   return { checkpoints };
 }
 

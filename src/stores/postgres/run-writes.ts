@@ -152,7 +152,7 @@ export class AdmissionLane {
   async #write(items: readonly PendingAdmission[]): Promise<void> {
     try {
       const rows = await queryAdmitted(this.#tables, this.#tables.query, items, (names) =>
-        noteTold(this.#tables, names),
+        rememberDefinitions(this.#tables, names),
       );
       const made = new Map(rows.map((row) => [row.i, row]));
       for (const [i, item] of items.entries()) {
@@ -184,8 +184,8 @@ export class AdmissionLane {
 }
 
 /** What is known to be noted of graphs, by store; it stays. */
-const told = new WeakMap<Tables, Set<string>>();
-const toldMax = 10_000;
+const recordedDefinitions = new WeakMap<Tables, Set<string>>();
+const recordedDefinitionsMax = 10_000;
 
 type Admitted = StoredRun & { readonly i: number };
 
@@ -199,7 +199,7 @@ async function queryAdmitted(
   items: readonly Pick<PendingAdmission, 'admission'>[],
   tell?: (names: readonly string[]) => void,
 ): Promise<readonly Admitted[]> {
-  const known = told.get(tables);
+  const known = recordedDefinitions.get(tables);
   const names = items.flatMap(({ admission }, i) =>
     [...(blobsOfAdmission(admission) ?? [])].map((hash) => ({ i, hash })),
   );
@@ -216,10 +216,10 @@ async function queryAdmitted(
   return made;
 }
 
-function noteTold(tables: Tables, names: readonly string[]): void {
-  const known = told.get(tables) ?? new Set<string>();
-  told.set(tables, known);
-  if (known.size >= toldMax) known.clear();
+function rememberDefinitions(tables: Tables, names: readonly string[]): void {
+  const known = recordedDefinitions.get(tables) ?? new Set<string>();
+  recordedDefinitions.set(tables, known);
+  if (known.size >= recordedDefinitionsMax) known.clear();
   for (const name of names) known.add(name);
 }
 

@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const hash = 'a'.repeat(64);
-const told = { blobs: [] } as const;
+const withReferences = { blobs: [] } as const;
 
 /** A file of layout 12, brought up to date. */
 function openUpgraded(): Store {
@@ -53,7 +53,7 @@ const releaseOfOlder =
 test('C5 runs of an older layout are unread; a new one is not', async () => {
   const store = openUpgraded();
   expect(await unreadIn(store)).toEqual(['run', 'fork']);
-  await store.admitRun(admission('new', told));
+  await store.admitRun(admission('new', withReferences));
   expect(await unreadIn(store)).toEqual(['run', 'fork']);
   // One has a message, the other none. Whoever claims one knows nothing of what was written before.
   for (const runId of ['run', 'fork']) await requireClaim(store, runId, 'two');
@@ -63,7 +63,7 @@ test('C5 runs of an older layout are unread; a new one is not', async () => {
 
 test('C5 a run that an older version has claimed is unread, until its texts are read when nobody has it', async () => {
   const store = openUpgraded();
-  await store.admitRun(admission('new', told));
+  await store.admitRun(admission('new', withReferences));
   asOlder([grantOfOlder, tenant, 'new']);
   expect(await unreadIn(store)).toContain('new');
   const seen = { head: 0, claims: 1, messages: [] };
@@ -80,7 +80,7 @@ test('C5 a run that an older version has claimed is unread, until its texts are 
 
 test('C5 a run that an older version has admitted, or has posted a message to, is unread', async () => {
   const store = openUpgraded();
-  await store.admitRun(admission('new', told));
+  await store.admitRun(admission('new', withReferences));
   await store.postMessage(message('new'));
   expect(await unreadIn(store)).not.toContain('new');
   const older =

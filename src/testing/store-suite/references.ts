@@ -228,18 +228,18 @@ export const referencesTests: SuitePart = {
         await store.admitRun(telling('z', [], { defines: [b], graphId: 'other' }));
         await store.postMessage(message('m', { admission: telling('m', [], { defines: [c], graphId: 'third' }) }));
         await references.define(tenant, 'fourth', [a]);
-        const told = async (of: BlobReferences): Promise<readonly string[]> =>
+        const definedIn = async (of: BlobReferences): Promise<readonly string[]> =>
           sorted((await of.defined(tenant, all)).map((one) => `${one.hash[0]} ${one.graphId}`));
         const expected = ['a fourth', 'a graph', 'b graph', 'b other', 'c third'];
-        assert.deepEqual(await told(references), expected);
+        assert.deepEqual(await definedIn(references), expected);
         for (const runId of ['x', 'y', 'z', 'm']) await store.removeRun(keyOf(runId));
-        assert.deepEqual(await told(references), expected);
+        assert.deepEqual(await definedIn(references), expected);
         assert.deepEqual(await references.defined('other', all), []);
         assert.equal(await namedIn(references), '');
         await store.admitRun(telling('again', [], { defines: [a, b] }));
-        assert.deepEqual(await told(references), expected);
+        assert.deepEqual(await definedIn(references), expected);
         const other = await reopen();
-        if (other !== undefined) assert.deepEqual(await told(referencesIn(other)), expected);
+        if (other !== undefined) assert.deepEqual(await definedIn(referencesIn(other)), expected);
       },
     ),
     'C5 references survive a crash of the server with the writes that they came with': withReferences(
