@@ -6,7 +6,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cairnFleet, fillQueue, peerFleet, warmUpOf, workQueue, type FleetSystem } from './fleet.ts';
+import { cairnFleet, fillQueue, openPeerFleets, warmUpOf, workQueue, type FleetSystem } from './fleet.ts';
 import { median } from './median.ts';
 import { startServer, type MeasuredServer } from './postgres.ts';
 import { openServerCpu } from './process-cpu.ts';
@@ -43,11 +43,7 @@ interface Cell {
 const systems: readonly FleetSystem[] = [
   cairnFleet('Cairn', root, folder),
   ...(options.beside === undefined ? [] : [cairnFleet(`Cairn in ${options.beside}`, options.beside, folder)]),
-  peerFleet('openworkflow', ['Postgres', 'SQLite'], 'fleet-openworkflow.mjs', [
-    'openworkflow@0.10.1',
-    'postgres@3.4.9',
-  ]),
-  peerFleet('DBOS', ['Postgres'], 'fleet-dbos.mjs', ['@dbos-inc/dbos-sdk@5.3.0', 'pg@8']),
+  ...openPeerFleets(),
 ];
 
 const cells: readonly Cell[] = (['Postgres', 'SQLite'] as const)

@@ -60,8 +60,17 @@ export function cairnFleet(name: string, checkout: string, folder: string): Flee
   };
 }
 
+/** The others that are compared with. @throws NotMeasured */
+export const openPeerFleets = (): readonly FleetSystem[] => [
+  peerFleet('openworkflow', ['Postgres', 'SQLite'], 'fleet-openworkflow.mjs', [
+    'openworkflow@0.10.1',
+    'postgres@3.4.9',
+  ]),
+  peerFleet('DBOS', ['Postgres'], 'fleet-dbos.mjs', ['@dbos-inc/dbos-sdk@5.3.0', 'pg@8']),
+];
+
 /** Another system, installed from the registry. @throws NotMeasured */
-export function peerFleet(
+function peerFleet(
   name: string,
   stores: FleetSystem['stores'],
   program: string,

@@ -10,6 +10,7 @@ import { compile } from './rows/compile.ts';
 import { experiments } from './rows/experiment.ts';
 import { dot } from './rows/dot.ts';
 import { engineAlone } from './rows/engine-alone.ts';
+import { fleets } from './rows/fleets.ts';
 import { freshProcess } from './rows/fresh-process.ts';
 import { fork } from './rows/fork.ts';
 import { growingList } from './rows/growing-list.ts';
@@ -28,6 +29,7 @@ import { postgresWaits } from './rows/postgres-waits.ts';
 import { pureNodes } from './rows/pure-nodes.ts';
 import { residentMemory } from './rows/resident-memory.ts';
 import { resume } from './rows/resume.ts';
+import { starts } from './rows/starts.ts';
 import { storesBesideSqlite } from './rows/stores.ts';
 import { trace } from './rows/trace.ts';
 import { watched } from './rows/watched.ts';
@@ -49,6 +51,7 @@ export const groups: Readonly<Record<string, Group>> = {
   trace,
   watched,
   listCommand,
+  starts,
   engineAlone,
   manyRuns,
   peakMemory,
@@ -66,6 +69,7 @@ export const groups: Readonly<Record<string, Group>> = {
   agentPeers,
   postgresRuns,
   postgresPeers,
+  fleets,
   postgresWaits,
   claimNext,
 };

@@ -33,6 +33,9 @@ function readTimes(pid: number | string): ProcessTimes | undefined {
 /** CPU time that a process has taken so far, user and system, in ms; 0 if it is not there, or not on Linux. */
 export const cpuOf = (pid: number | undefined): number => (pid === undefined ? 0 : (readTimes(pid)?.own ?? 0));
 
+/** CPU time of all children of this process that have ended, and of theirs, in ms; 0 if not on Linux. */
+export const cpuOfEndedChildren = (): number => readTimes(process.pid)?.ended ?? 0;
+
 /** @returns reads the CPU time of the server so far, in ms. @throws NotMeasured the server runs elsewhere */
 export async function openServerCpu({ pool }: MeasuredServer): Promise<() => number> {
   const { rows } = await pool.query('select pg_backend_pid() as pid');

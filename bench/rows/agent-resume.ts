@@ -21,7 +21,7 @@ export const agentResume: Group = {
     const time = (script: string): number => {
       rmSync(work, { recursive: true, force: true });
       cpSync(paused, work, { recursive: true });
-      return spawnNode([join(processes, script), work, waitId], cached).tookMs;
+      return spawnNode([join(processes, script), work, waitId], { env: cached }).tookMs;
     };
     return {
       repeat: () => {

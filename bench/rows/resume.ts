@@ -1,15 +1,20 @@
-/** Taking up a paused run in a fresh process, from the start of Node to its exit; beside bare Node, and beside openworkflow. */
+/**
+ * Taking up a paused run in a fresh process, from the start of Node to its exit; beside bare Node, and beside openworkflow. In CPU,
+ * too, which says what a process takes from its neighbours, and is much the same on a busy machine.
+ */
 import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Group } from '../group.ts';
 import { installPeer } from '../install-peer.ts';
 import { median } from '../median.ts';
-import { spawnNode } from '../spawn-node.ts';
+import { spawnNode, type Finished } from '../spawn-node.ts';
 
 const attempts = 5;
 const name = 'resume after 500 steps in a cold process, wall time';
 const nameOfCached = 'resume after 500 steps in a cold process, compile cache on for both';
 const nameOfUncached = 'resume after 500 steps in a cold process, without a compile cache';
+const nameOfCachedCpu = 'the same in CPU, compile cache on for both';
+const nameOfUncachedCpu = 'the same in CPU, without a compile cache';
 const processes = join(import.meta.dirname, '../processes');
 const peer = 'openworkflow on SQLite, whole process';
 
@@ -32,6 +37,8 @@ export const resume: Group = {
     { name, against: 'a bare Node process that opens SQLite and reads that state', target: 2.1 },
     { name: nameOfCached, against: peer, target: 1 },
     { name: nameOfUncached, against: peer, target: 1 },
+    { name: nameOfCachedCpu, against: peer, target: 1.1 },
+    { name: nameOfUncachedCpu, against: peer, target: 1.5 },
   ],
   needsBuild: true,
   prepare: (folder) => {
@@ -42,9 +49,9 @@ export const resume: Group = {
     const theirScript = join(peerFolder, source);
     const { restore, work } = prepareRuns(folder, theirScript);
     const cached = { NODE_COMPILE_CACHE: join(folder, 'compile-cache') };
-    const time = (args: readonly string[], env: Readonly<Record<string, string>> = {}): number => {
+    const measure = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Finished => {
       restore();
-      return spawnNode(args, env).tookMs;
+      return spawnNode(args, { env });
     };
     const ours = [join(processes, 'resume.mjs'), work];
     const theirs = [theirScript, work, 'resume'];
@@ -52,17 +59,21 @@ export const resume: Group = {
     return {
       repeat: () => {
         const rounds = Array.from({ length: attempts }, () => ({
-          ours: time(ours),
-          theirs: time(theirs),
-          bare: time(bare),
-          oursCached: time(ours, cached),
-          theirsCached: time(theirs, cached),
+          ours: measure(ours),
+          theirs: measure(theirs),
+          bare: measure(bare),
+          oursCached: measure(ours, cached),
+          theirsCached: measure(theirs, cached),
         }));
-        const middle = (key: keyof (typeof rounds)[number]): number => median(rounds.map((round) => round[key]));
+        type Key = keyof (typeof rounds)[number];
+        const middle = (key: Key): number => median(rounds.map((round) => round[key].tookMs));
+        const cpu = (key: Key): number => rounds.reduce((sum, round) => sum + round[key].cpuMs, 0) / attempts;
         return {
           [name]: { ours: middle('oursCached'), floor: middle('bare'), unit: 'ms' },
           [nameOfCached]: { ours: middle('oursCached'), floor: middle('theirsCached'), unit: 'ms' },
           [nameOfUncached]: { ours: middle('ours'), floor: middle('theirs'), unit: 'ms' },
+          [nameOfCachedCpu]: { ours: cpu('oursCached'), floor: cpu('theirsCached'), unit: 'ms' },
+          [nameOfUncachedCpu]: { ours: cpu('ours'), floor: cpu('theirs'), unit: 'ms' },
         };
       },
     };

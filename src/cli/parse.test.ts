@@ -87,6 +87,7 @@ test.each([
   [['r'], 'VALUE is missing | Run the command with --help.'],
   [[], 'RUN is missing | Run the command with --help.'],
   [['r', 'w', 'v', 'x'], 'unexpected "x" | Run the command with --help.'],
+  [['r', 'w', 'v', 'tier=gold'], 'unexpected "tier=gold" | Write --set tier=gold'],
 ])('P6 %j is refused with the way out', (args, fault) => {
   expect(faultOf(...args)).toBe(fault);
 });

@@ -160,6 +160,15 @@ function collect(args: readonly string[], byOption: ReadonlyMap<string, Option>)
   return { options, positionals };
 }
 
+/** Where a pair such as `tier=gold` was meant to go. */
+function optionFor(text: string, fields: Fields): string | undefined {
+  if (readAssignment(text) === undefined) return undefined;
+  const takesPairs = ({ type, isPositional }: Field): boolean =>
+    isPositional !== true && ['value', 'answers', 'assignments'].includes(type);
+  const [name] = Object.entries(fields).find(([, field]) => takesPairs(field)) ?? [];
+  return name && `Write --${optionNameOf(name)} ${text}`;
+}
+
 /**
  * Gives each positional field its text. When there are fewer texts than fields, optional ones in between stay empty:
  * of RUN [WAIT] VALUE, two texts are RUN and VALUE.
@@ -168,8 +177,8 @@ function placePositionals(fields: Fields, positionals: readonly string[]): Reado
   const named = Object.entries(fields).filter(([, { isPositional }]) => isPositional === true);
   const required = named.filter(([, { isRequired }]) => isRequired === true).length;
   const takesAll = named.at(-1)?.[1].type === 'words';
-  if (positionals.length > named.length && !takesAll)
-    throw usage(`unexpected ${JSON.stringify(positionals[named.length])}`);
+  const [extra] = takesAll ? [] : positionals.slice(named.length);
+  if (extra !== undefined) throw usage(`unexpected ${JSON.stringify(extra)}`, optionFor(extra, fields));
   let spare = positionals.length - required;
   let next = 0;
   const placed = new Map<string, readonly string[]>();

@@ -5,6 +5,7 @@ import { explainChoice } from '../../src/dialects/explain-choice.ts';
 import { postMortem } from '../../src/history/explain/post-mortem.ts';
 import { digraph, dotOptions, runDot } from '../dot-kit.ts';
 import { rowOf } from '../engine-kit.ts';
+import { leastCpuRatio } from '../support/cpu-ratio.ts';
 
 const lines = (count: number, line: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => line(index)).join('\n');
@@ -30,23 +31,14 @@ const growing: Readonly<Record<string, (size: number) => string>> = {
     ),
 };
 
-/** The least of a few, since others use the machine, too. */
-function cpuMs(text: string): number {
-  const measured = Array.from({ length: 2 }, () => {
-    const before = process.cpuUsage();
-    checkDot(text, dotOptions());
-    return process.cpuUsage(before).user / 1_000;
-  });
-  return Math.min(...measured);
-}
-
 test.each(Object.entries(growing))(
   'DOT1 sixteen times the size costs nothing like its square: %s',
-  (_, make) => {
+  async (_, make) => {
     expect(checkDot(make(100), dotOptions()).workflow).toBeDefined();
-    const [small, large] = [cpuMs(make(125)), cpuMs(make(2_000))];
-    // In proportion it would be 16, and with the square 256.
-    expect(large / Math.max(small, 1)).toBeLessThan(80);
+    const [small, large] = [make(125), make(2_000)];
+    const check = (text: string) => () => checkDot(text, dotOptions());
+    // Time in proportion gives 1, and the square 16.
+    expect(await leastCpuRatio(check(large), check(small), { times: 16, bound: 5 })).toBeLessThan(5);
   },
   60_000,
 );

@@ -14,6 +14,7 @@ import { bearerTokens } from '../../src/http/authorize.ts';
 import { createHandler } from '../../src/http/handler.ts';
 import { createSeededRandom } from '../../src/ports/seeded-random.ts';
 import { createWorkspace, serveHere } from '../mcp/mcp-kit.ts';
+import { leastCpuRatio } from '../support/cpu-ratio.ts';
 import { isProving, sample, scale } from '../support/scale.ts';
 
 const many = (count: number, part: (index: number) => string): string =>
@@ -90,32 +91,16 @@ function readAndConvert(text: string): void {
   convertText({ text, source: 'w', workflow, from, nodeTypes: dialect.nodeTypes }, from === 'dot' ? 'yaml' : 'dot');
 }
 
-function cpuMs(work: () => void): number {
-  const before = process.cpuUsage();
-  work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1_000;
-}
-
 test.each(sample(Object.entries(shapes), 8))(
   'P6 the CPU time of %s goes with the size',
   { timeout: 120_000 },
-  (_, shape) => {
+  async (_, shape) => {
     const unit = scale(0.5, 4);
-    const sizes = isProving ? [1, 2, 4, 8] : [1, 8];
-    readAndConvert(shape(unit));
-    // The least of some readings: others use the machine too. What takes less than a few milliseconds says nothing.
-    const costs = sizes.map((times) => {
-      const text = shape(times * unit);
-      const tries = Array.from({ length: times < 4 ? 3 : 2 }, () => cpuMs(() => readAndConvert(text)));
-      return Math.max(4 * times, Math.min(...tries)) / text.length;
-    });
-    const [one = 0, eight = 0] = [costs[0], costs.at(-1)];
+    const [one, eight] = [shape(unit), shape(8 * unit)];
+    const read = (text: string) => () => readAndConvert(text);
     // Of what goes with the square, each sign would cost eight times as much.
-    expect(
-      eight / one,
-      `ms per 1,000 signs: ${costs.map((cost) => (cost * 1_000).toFixed(2)).join(', ')}`,
-    ).toBeLessThan(3);
+    const bound = (3 * eight.length) / (8 * one.length);
+    expect(await leastCpuRatio(read(eight), read(one), { times: 8, bound })).toBeLessThan(bound);
   },
 );
 
@@ -149,6 +134,12 @@ const contexts: readonly ((text: string) => string)[] = [
   (text) =>
     pipeline(`graph [goal=${quoted(text)}, params=${quoted(text)}, model_stylesheet=${quoted(text)}]; start -> end;`),
 ];
+
+function cpuMs(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  return process.cpuUsage(before).user / 1_000;
+}
 
 test(
   'P6 the CPU time of texts made of random pieces, again and again, goes with their size',

@@ -8,6 +8,7 @@ import { postMortem } from '../../src/history/explain/post-mortem.ts';
 import type { EffectClass } from '../../src/graph/contracts/node-contract.ts';
 import { nodeIn } from '../../src/history/explain/structures.ts';
 import { createBench, graphOf, node, rowOf, runToRest, type Bench } from '../engine-kit.ts';
+import { leastCpuRatio } from '../support/cpu-ratio.ts';
 
 /** A ring of nodes that is gone through some times. */
 async function runRing(bench: Bench, nodes: number, laps: number, effect: EffectClass = 'read'): Promise<void> {
@@ -73,28 +74,15 @@ test.each(['read', 'pure'] as const)('others get their turn while a long story o
 });
 
 test('ten times the run takes at most twelve times the CPU to tell', async () => {
-  const cpuMs = async (nodes: number): Promise<number> => {
+  const teller = async (nodes: number): Promise<() => Promise<unknown>> => {
     const bench = createBench();
     await runRing(bench, nodes, 5, 'pure');
     const run = await rowOf(bench, 'r');
     const place = { store: bench.store, blobs: bench.options.blobs, tenant: 'default', now: () => 0 };
-    const trials: number[] = [];
-    for (let trial = 0; trial < 3; trial += 1) {
-      const before = process.cpuUsage();
-      await postMortem({ ...place, isWorkerDead: () => undefined }, { run, seq: run.head });
-      const { user, system } = process.cpuUsage(before);
-      trials.push((user + system) / 1000);
-    }
-    return Math.min(...trials);
+    return async () => postMortem({ ...place, isWorkerDead: () => undefined }, { run, seq: run.head });
   };
-  await cpuMs(100);
-  // What else the process does is counted too, now and then: what grows faster does so each time.
-  let ratio = Number.POSITIVE_INFINITY;
-  for (let pair = 0; pair < 3 && ratio >= 12; pair += 1) {
-    const small = await cpuMs(200);
-    ratio = Math.min(ratio, (await cpuMs(2000)) / small);
-  }
-  expect(ratio).toBeLessThan(12);
+  const [small, large] = [await teller(200), await teller(2000)];
+  expect(await leastCpuRatio(large, small, { times: 10, bound: 1.2 })).toBeLessThan(1.2);
 });
 
 test('a text of more lines than a call takes arguments is printed', () => {

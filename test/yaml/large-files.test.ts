@@ -3,25 +3,17 @@ import { expect, test } from 'vitest';
 import { growingFiles } from '../../bench/rows/large-files.ts';
 import { checkWorkflow } from '../../src/dialects/yaml/index.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
+import { leastCpuRatio } from '../support/cpu-ratio.ts';
 
 const options = { nodeTypes: createNodeTypes({}) };
 
-function cpuMs(texts: readonly string[]): number {
-  const before = process.cpuUsage();
-  for (const text of texts) checkWorkflow(text, options);
-  return process.cpuUsage(before).user / 1_000;
-}
-
 test.each(Object.entries(growingFiles))(
   'Y14 sixteen times the size costs nothing like its square: %s',
-  (_, make) => {
-    const small = Array.from({ length: 16 }, () => make(125));
-    const large = [make(2_000)];
-    cpuMs(small);
-    // Time in proportion gives 1, and the square 16. The least of a few, since others use the machine, too.
-    let ratio = Infinity;
-    for (let tries = 0; tries < 5 && ratio >= 5; tries++) ratio = Math.min(ratio, cpuMs(large) / cpuMs(small));
-    expect(ratio).toBeLessThan(5);
+  async (_, make) => {
+    const [small, large] = [make(125), make(2_000)];
+    const check = (text: string) => () => checkWorkflow(text, options);
+    // Time in proportion gives 1, and the square 16.
+    expect(await leastCpuRatio(check(large), check(small), { times: 16, bound: 5 })).toBeLessThan(5);
   },
   60_000,
 );

@@ -118,8 +118,13 @@ function printDetails({ screen, cwd, commandLine }: Session, details: ShowCheckp
   } = details;
   const costs = formatCosts(view);
   const died = deathWords(details.deaths);
+  const labels = Object.entries(details.labels ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
   const pairs: (readonly [string, string])[] = [
     ['run', `${printable(runId)}@${seq}`],
+    ...(details.title === undefined ? [] : [['title', printable(details.title)] as const]),
+    ...(labels === '' ? [] : [['labels', printable(labels)] as const]),
     ['status', view.status],
     ['at', formatTime(at)],
     ...(tags.length > 0 ? [['tags', printable(tags.join(', '))] as const] : []),

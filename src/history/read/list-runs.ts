@@ -168,7 +168,7 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
 }
 
 /** The labels of a run and its title. Those of a damaged row are not believed. */
-function namesOf(run: RunRow): Pick<ListedRun, 'labels' | 'title'> {
+export function namesOf(run: RunRow): Pick<ListedRun, 'labels' | 'title'> {
   const { labels = {}, title: stored } = run.isDamaged === true ? {} : metaOf(run);
   const title = titleLine(stored);
   return { ...(Object.keys(labels).length > 0 && { labels }), ...(title !== undefined && { title }) };

@@ -1,5 +1,6 @@
 /** The operation `show`: shows everything about one checkpoint. */
 import { wholeChanges } from '../../history/read/failures.ts';
+import { type ListedRun, namesOf } from '../../history/read/list-runs.ts';
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { checkpointField } from '../contract/fields.ts';
@@ -10,6 +11,7 @@ import {
   awaitedEffects,
   checkpointView,
   flag,
+  labelValues,
   listOf,
   logEntryParts,
   objectOf,
@@ -25,7 +27,8 @@ export interface ShowCheckpointInput {
   readonly checkpoint: string;
 }
 
-export type ShowCheckpointOutput = CheckpointDetails;
+/** A checkpoint, with the labels and the title of its run. */
+export type ShowCheckpointOutput = CheckpointDetails & Pick<ListedRun, 'labels' | 'title'>;
 
 export const showCheckpoint: RoutedOperation<ShowCheckpointInput, ShowCheckpointOutput, HistoryContext> = {
   name: 'show_checkpoint',
@@ -52,7 +55,13 @@ export const showCheckpoint: RoutedOperation<ShowCheckpointInput, ShowCheckpoint
       answered: described(texts, 'ids of questions whose answer waits to be taken by a resume'),
       view: checkpointView,
     },
-    { parent: described(text, 'id of the checkpoint before it'), deaths: whole, awaits: awaitedEffects },
+    {
+      parent: described(text, 'id of the checkpoint before it'),
+      deaths: whole,
+      awaits: awaitedEffects,
+      labels: labelValues,
+      title: text,
+    },
   ),
   isReadOnly: true,
   scope: 'read',
@@ -61,6 +70,6 @@ export const showCheckpoint: RoutedOperation<ShowCheckpointInput, ShowCheckpoint
     const { run, seq } = await resolveReference(context.store, context.tenant, checkpoint);
     const details = await readDetails(context, run, seq);
     const [change = details.change] = await wholeChanges(context.store, run, [details.change]);
-    return { ...details, change };
+    return { ...details, change, ...namesOf(run) };
   },
 };

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import * as fc from 'fast-check';
+import { leastCpuRatio } from '../../../../test/support/cpu-ratio.ts';
 import { failBlock, runBlock } from '../../../../test/support/run-block.ts';
 import { scale } from '../../../../test/support/scale.ts';
 import { editFile } from './edit-file.ts';
@@ -92,7 +93,7 @@ test('B19 a patch that was made of two texts leads from one to the other, and li
   );
 });
 
-test('B19 a difference of very many lines is one of their replacement, in time that goes with the size, and still leads from one to the other', () => {
+test('B19 a difference of very many lines is one of their replacement, in time that goes with the size, and still leads from one to the other', async () => {
   const line = fc.constantFrom('a', 'b', 'c', '', '\\ No newline at end of file', '--- x');
   const text = fc
     .tuple(fc.array(line, { maxLength: 8 }), fc.nat(2_000), fc.array(line, { maxLength: 8 }), fc.boolean())
@@ -112,15 +113,12 @@ test('B19 a difference of very many lines is one of their replacement, in time t
   const lines = (of: string, count: number): string =>
     `${of}\n`.repeat(count).replaceAll(/^/gmu, () => `${(number += 1)}`);
   let number = 0;
-  const cpuOf = (count: number): number => {
+  const compare = (count: number) => {
     const [before, after] = [lines('a', count), lines('b', count)];
-    const start = process.cpuUsage().user;
-    writeUnifiedDiff('f', before, after);
-    countChangedLines(before, after);
-    return (process.cpuUsage().user - start) / 1_000;
+    return () => [writeUnifiedDiff('f', before, after), countChangedLines(before, after)];
   };
-  cpuOf(4_000);
-  expect(cpuOf(32_000)).toBeLessThan(8 * Math.max(100, cpuOf(4_000)));
+  const ratio = await leastCpuRatio(compare(32_000), compare(4_000), { times: 8, bound: 3 });
+  expect(ratio).toBeLessThan(3);
   const hunks = '@@ -40000,1 +1,1 @@\n-a\n+c\n@@ -1,1 +1,1 @@\n-a\n+c\n'.repeat(10_000);
   const start = process.cpuUsage().user;
   expect(applyUnifiedDiff('a\nb\n'.repeat(20_000), `--- a/f\n+++ b/f\n${hunks}`)).toBeUndefined();
