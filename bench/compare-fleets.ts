@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cairnFleet, fillQueue, openPeerFleets, warmUpOf, workQueue, type FleetSystem } from './fleet.ts';
+import { NotMeasured } from './group.ts';
 import { median } from './median.ts';
 import { startServer, type MeasuredServer } from './postgres.ts';
 import { openServerCpu } from './process-cpu.ts';
@@ -117,15 +118,21 @@ await server?.pool.query('create extension if not exists pg_stat_statements');
 const cpu = server && (await openServerCpu(server));
 for (let repetition = 0; repetition < Number(options.reps); repetition += 1)
   for (const cell of cells) {
-    cell.measured.push(
-      cell.store === 'SQLite' ? await measureOnSqlite(cell) : await measureOnPostgres(cell, server!, cpu!),
-    );
-    console.error(cell.system.name, cell.store, cell.workers, JSON.stringify(cell.measured.at(-1)));
+    const about = `${cell.system.name}, ${cell.store}, ${cell.workers} workers:`;
+    try {
+      const measured =
+        cell.store === 'SQLite' ? await measureOnSqlite(cell) : await measureOnPostgres(cell, server!, cpu!);
+      cell.measured.push(measured);
+      console.error(about, JSON.stringify(measured));
+    } catch (error) {
+      if (!(error instanceof NotMeasured)) throw error;
+      console.error(about, error.message);
+    }
   }
 console.log(
   '| system, store | workers | runs a second | statements a run | worker, CPU ms a run | server, CPU ms | both |',
 );
 console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: |');
-cells.forEach(print);
+cells.filter(({ measured }) => measured.length > 0).forEach(print);
 await server?.stop();
 rmSync(folder, { recursive: true, force: true });

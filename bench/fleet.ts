@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { installPeer } from './install-peer.ts';
+import { NotMeasured } from './group.ts';
 import { cpuOf } from './process-cpu.ts';
 
 const processes = resolve(import.meta.dirname, 'processes');
@@ -95,7 +96,10 @@ export function fillQueue({ name, folder, program }: FleetSystem, store: string,
   if (status !== 0) throw new Error(`${name} could not start the runs: ${stderr}`);
 }
 
-/** Lets workers do all runs of a queue, and stops them. */
+/** After that long without a run that ended, none is expected any more. */
+const stuckMs = 60_000;
+
+/** Lets workers do all runs of a queue, and stops them. @throws NotMeasured no run has ended for a minute, and some are left */
 export async function workQueue(
   system: FleetSystem,
   store: string,
@@ -115,9 +119,15 @@ export async function workQueue(
   const look = () => ({ at: performance.now(), workerMs: workerCpu(), serverMs: serverCpu() });
   let [from, to] = [look(), look()];
   let completed = 0;
+  let isStuck = false;
+  const watch = setTimeout(() => {
+    isStuck = true;
+    for (const { child } of children) child.kill('SIGKILL');
+  }, stuckMs);
   const hear = (line: string): void => {
     if (!/\bcompleted\b/.test(line)) return;
     completed += 1;
+    watch.refresh();
     if (completed === warmUpOf(runs)) from = look();
     if (completed !== runs) return;
     to = look();
@@ -126,6 +136,8 @@ export async function workQueue(
   for (const { child } of children)
     for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', hear);
   const codes = await Promise.all(children.map(async ({ exited }) => (await exited)[0] as number | null));
+  clearTimeout(watch);
+  if (isStuck) throw new NotMeasured(`no run of ${system.name} ended for a minute after ${completed} of ${runs}`);
   if (completed !== runs || codes.some((code) => code !== 0))
     throw new Error(`workers of ${system.name} ended with ${codes.join(', ')} after ${completed} of ${runs} runs`);
   const works = children.map(

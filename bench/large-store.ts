@@ -1,6 +1,7 @@
 /**
- * What commands cost over a store of many runs: `node bench/large-store.ts 100000 [FILE]`. It fills a SQLite store, unless FILE is there
- * already, and prints for each command its CPU, how long it took, the most memory its process had, and how much it printed.
+ * What commands cost over a store of many runs: `node bench/large-store.ts 100000 [FILE [PATTERN]]`. It fills a SQLite
+ * store, unless FILE is there already, and prints for each command, or for those that match PATTERN, its CPU, how long it took, the most
+ * memory its process had, and how much it printed.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
@@ -11,6 +12,7 @@ import { buildStore, builtGraphId, builtRunId } from '../test/support/built-stor
 
 const runs = Number(process.argv[2] ?? 100_000);
 const folder = mkdtempSync(join(tmpdir(), 'cairn-large-'));
+const pattern = process.argv[4] ?? '';
 const path = resolve(process.argv[3] ?? join(folder, 'runs.db'));
 const middle = builtRunId(Math.floor(runs / 2));
 
@@ -28,15 +30,21 @@ const commands: readonly (readonly string[])[] = [
   ['doctor'],
   ['ls', '--all', '--json'],
   ['verify'],
+  ['prune', '--all', '--dry-run'],
 ];
 
 /** The built package, if it is built. */
 const built = resolve(import.meta.dirname, '../dist/bin/cairn.cjs');
 const cairn = existsSync(built) ? built : resolve(import.meta.dirname, '../src/cli/main.ts');
 
-/** Has a process write what it took when it ends. */
+/** Has a process write what it took when it ends. What its memory was at most is Linux's word: Node's is at least its parent's. */
 const usageFile = join(folder, 'usage.json');
-const usageScript = `process.on('exit', () => process.getBuiltinModule('node:fs').writeFileSync(${JSON.stringify(usageFile)}, JSON.stringify(process.resourceUsage())))`;
+const usageScript = `process.on('exit', () => {
+  const { readFileSync, writeFileSync } = process.getBuiltinModule('node:fs');
+  const [, peakKib] = /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'));
+  const { userCPUTime, systemCPUTime } = process.resourceUsage();
+  writeFileSync(${JSON.stringify(usageFile)}, JSON.stringify({ cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, peakKib }));
+})`;
 
 async function fill(): Promise<void> {
   const store = openStore(`sqlite:${path}`);
@@ -53,12 +61,14 @@ function measure(command: readonly string[]): readonly (string | number)[] {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const seconds = (performance.now() - startMs) / 1_000;
-  const { userCPUTime, systemCPUTime, maxRSS } = JSON.parse(readFileSync(usageFile, 'utf8')) as NodeJS.ResourceUsage;
-  const cpu = (userCPUTime + systemCPUTime) / 1e6;
+  const { cpuSeconds, peakKib } = JSON.parse(readFileSync(usageFile, 'utf8')) as Record<
+    'cpuSeconds' | 'peakKib',
+    number
+  >;
   return [
-    cpu.toFixed(2),
+    cpuSeconds.toFixed(2),
     seconds.toFixed(2),
-    Math.round(maxRSS / 1_024),
+    Math.round(peakKib / 1_024),
     Math.round(stdout.length / 1_024),
     status ?? -1,
   ];
@@ -67,4 +77,5 @@ function measure(command: readonly string[]): readonly (string | number)[] {
 if (!existsSync(path)) await fill();
 console.log(`| ${runs} runs on SQLite | CPU, s | took, s | peak, MB | printed, KiB | exit |`);
 console.log('| --- | ---: | ---: | ---: | ---: | ---: |');
-for (const command of commands) console.log(`| \`${command.join(' ')}\` | ${measure(command).join(' | ')} |`);
+for (const command of commands.filter((words) => new RegExp(pattern).test(words.join(' '))))
+  console.log(`| \`${command.join(' ')}\` | ${measure(command).join(' | ')} |`);

@@ -46,7 +46,7 @@ function resultOf(row: Row, report: GroupReport): Result {
 }
 
 function isSelected(row: Row): boolean {
-  return options.only === undefined || new RegExp(options.only, 'i').test(row.name);
+  return options.only === undefined || new RegExp(options.only, 'i').test(`${row.name}, ${row.against}`);
 }
 
 function isMet({ row: { target }, ratio }: Result): boolean {
