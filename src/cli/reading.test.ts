@@ -39,13 +39,14 @@ test('H1 show says of a node whose question is open that it waits, also once the
 });
 
 test('H1 show names the title and the labels of the run', () => {
-  folder.write(
+  const own = openFolder();
+  own.write(
     'refund.yaml',
     'name: refund\ntitle: "Refund of ${inputs.order}"\ninputs: { order: {} }\nblocks: [{ id: a, type: EchoBlock, inputs: { message: x } }]\n',
   );
-  folder.cairn('run', 'refund.yaml', '--run-id', 'titled', '--input', 'order=o1', '--label', 'tier=gold');
-  expect(folder.cairn('show', 'titled').out).toMatch(/\n {2}title +Refund of o1\n {2}labels +tier=gold\n/u);
-  expect(folder.json('show', 'titled')).toMatchObject({ title: 'Refund of o1', labels: { tier: 'gold' } });
+  own.cairn('run', 'refund.yaml', '--run-id', 'titled', '--input', 'order=o1', '--label', 'tier=gold');
+  expect(own.cairn('show', 'titled').out).toMatch(/\n {2}title +Refund of o1\n {2}labels +tier=gold\n/u);
+  expect(own.json('show', 'titled')).toMatchObject({ title: 'Refund of o1', labels: { tier: 'gold' } });
 });
 
 test('H1 rows of a list are not cut in a pipe, but where COLUMNS says how wide they may be', () => {
