@@ -124,6 +124,8 @@ class AgentLoop {
   #models: ModelSteps;
   /** Calls for a summary since the last one that was used: a model may have said nothing. */
   #summaries: ModelSteps | undefined;
+  /** Whether summaries on record that nobody asked for were passed over. */
+  #arePassed = false;
   /** Everything that was sent to the model since its last answer; recorded with the next model call. */
   #note: TurnNote;
   #faulty: number;
@@ -244,9 +246,11 @@ class AgentLoop {
     if (omitted > 0) this.#ctx.emit({ type: 'history-truncated', loop: this.number, left: omitted });
     const changed = this.#tellChange();
     const note = { ...this.#note, ...(omitted > 0 && { left: omitted }), ...(changed !== undefined && { changed }) };
-    // What was to be said in short is not, under other limits.
-    if (this.#summaries === undefined && this.#models.isCaughtUp)
+    // What was to be said in short is not, under other limits. Once all on record was called again, there is none any more.
+    if (this.#summaries === undefined && this.#models.isCaughtUp && !this.#arePassed) {
       this.#ctx.past.passOver((one) => one.startsWith(`${name} `));
+      this.#arePassed = true;
+    }
     const atMost = (): Amounts => boundsOf(this.#ctx.models, this.#settings, conversation.tokens(), steps);
     const response = await this.#models.call(this.#settings, messages, { note, atMost });
     conversation.report(response.usage.inputTokens);

@@ -72,7 +72,10 @@ export interface ListCursor {
 }
 
 /** Why the signal of an attempt or a step is aborted that has ended. */
-export const attemptOver = (): DOMException => new DOMException('The attempt is over.', 'AbortError');
+export const attemptOver = (): DOMException => (over ??= new DOMException('The attempt is over.', 'AbortError'));
+
+/** One for all: where it was made tells nobody anything, and to find that out takes longer than many a step. */
+let over: DOMException | undefined;
 
 /** See {@link OpenCalls.draws}. */
 interface Draws {
