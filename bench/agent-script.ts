@@ -26,10 +26,10 @@ export interface AgentScript {
   readonly distinctBytes: number;
 }
 
-export function makeScript(): AgentScript {
-  const said = Array.from({ length: loops + 1 }, (_, index) => noise(2_000, `said ${index}`));
-  const given = Array.from({ length: loops }, (_, index) => noise(2_000, `given ${index}`));
-  const calls = Array.from({ length: loops }, (_, index) => JSON.stringify(callOf(index)));
+export function makeScript(count: number = loops): AgentScript {
+  const said = Array.from({ length: count + 1 }, (_, index) => noise(2_000, `said ${index}`));
+  const given = Array.from({ length: count }, (_, index) => noise(2_000, `given ${index}`));
+  const calls = Array.from({ length: count }, (_, index) => JSON.stringify(callOf(index)));
   const distinctBytes = [...said, ...given, ...calls].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   return { said, given, distinctBytes };
 }
@@ -52,7 +52,7 @@ export function playScript({ said }: AgentScript, onCall: (index: number) => voi
       const index = count++;
       onCall(index);
       const text = { type: 'text', text: said[index] as string } as const;
-      if (index === loops) return Promise.resolve({ model, content: [text], finishReason: 'stop', usage });
+      if (index === said.length - 1) return Promise.resolve({ model, content: [text], finishReason: 'stop', usage });
       const call = { type: 'tool-call', ...callOf(index) } as const;
       return Promise.resolve({ model, content: [text, call], finishReason: 'tool-calls', usage });
     },
@@ -71,7 +71,7 @@ export function agentGraph({ given }: AgentScript): Graph {
     instructions: 'Work.',
     prompt: 'Go.',
     tools: { look },
-    maxLoops: loops + 1,
+    maxLoops: given.length + 1,
   });
   return compileGraph({
     id: 'agent',

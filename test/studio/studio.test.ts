@@ -365,7 +365,7 @@ test('P6 nothing moves while a page comes, nothing is wider than its box, and ax
     `studio: ${looks.length} looks at most, screenshots of ${Object.values(taken).flat().length} in ${pictures}`,
   );
   expect(found).toEqual([]);
-}, 1_200_000);
+}, 2_400_000);
 
 test('P6 megabytes of text and a hundred levels are shown as far as anybody reads', async (context) => {
   if (!isThere) context.skip(absent);
