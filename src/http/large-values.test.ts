@@ -41,6 +41,22 @@ test('D54 what is large is left out of a run, a checkpoint and a story, and is w
   }
 });
 
+test('D54 a question of megabytes is cut where a run is told, and says how much more there is', async () => {
+  const { engine } = createBench();
+  const graph = graphOf(
+    'g',
+    [node('a', 'read', (ctx) => ctx.ask({ prompt: 'é'.repeat(2_000_000) }))],
+    edges('> a', 'a >'),
+  );
+  await runToRest(engine, graph, {}, 'r');
+  const get = readerOf({ graph, engine });
+  for (const path of ['/v1/runs/r', '/v1/checkpoints/r', '/v1/checkpoints/r/story', '/v1/waits']) {
+    const text = await get(path);
+    expect([path, text.length < 64 * 1024, text.includes('é… (1995904 more characters)')]).toEqual([path, true, true]);
+    expect((await get(path, { prefer: 'return=representation' })).length).toBeGreaterThan(2_000_000);
+  }
+});
+
 /** How a node of a loop behaves: what its visits write and give, and how often it leads back to the first one. */
 interface Link {
   readonly key: string;

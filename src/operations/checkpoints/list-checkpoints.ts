@@ -1,6 +1,6 @@
 /** Lists the checkpoints of all runs, page by page. */
 import { CairnError } from '../../errors.ts';
-import { described, flag, listOf, objectOf, text, time, whole } from '../contract/output-shapes.ts';
+import { described, flag, listOf, objectOf, promptText, text, time, whole } from '../contract/output-shapes.ts';
 import { type ListedCheckpoint, type ListMark, pageOfCheckpoints } from '../../history/read/list-checkpoints.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import type { HistoryContext, RoutedOperation } from '../contract/operation.ts';
@@ -78,7 +78,7 @@ export const listCheckpoints: RoutedOperation<ListCheckpointsInput, ListCheckpoi
             isPaused: flag,
             isHead: flag,
           },
-          { prompt: text, readsMemory: described(flag, 'set if a node read its memory here') },
+          { prompt: promptText, readsMemory: described(flag, 'set if a node read its memory here') },
         ),
       ),
     },

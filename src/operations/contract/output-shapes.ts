@@ -1,7 +1,7 @@
 /**
  * JSON Schemas of operations' outputs, in the form that JSON interfaces show: see {@link toJson}. Each property has a description. The
  * keyword `format` marks what doors treat in a way of its own: a time, a wait, a position in a history, a whole state, what
- * a visit of a node did, a value before and after a change, and an author's own text.
+ * a visit of a node did, a value before and after a change, what a person is asked, and an author's own text.
  */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { outputWords } from './output-words.ts';
@@ -16,6 +16,8 @@ export const time: JsonSchema = { type: 'integer', format: 'epoch-ms' };
 export const anything: JsonSchema = {};
 /** Text that the author of a workflow wrote. It is not a value of a run, so it is shown unmasked, whatever its keys are called. */
 export const definition: JsonSchema = { description: 'as its author wrote it', format: 'definition' };
+/** What a person is asked. Where it is long, it is cut. */
+export const promptText: JsonSchema = { ...text, format: 'prompt' };
 /** An object whose keys and values are of a run: channels, nodes. */
 export const keyed: JsonSchema = { type: 'object' };
 
@@ -127,7 +129,7 @@ const waitParts: Parts = {
 };
 const waitMore: Parts = {
   step: text,
-  prompt: text,
+  prompt: promptText,
   choices: listOf(anything),
   matching: text,
   schema: definition,
@@ -236,7 +238,7 @@ export const checkpoint: JsonSchema = objectOf(
     isHead: flag,
     waits: listOf(wait),
   },
-  { pausedNode: text, prompt: text },
+  { pausedNode: text, prompt: promptText },
 );
 
 /** A workflow as data. */

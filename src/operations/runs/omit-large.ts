@@ -155,7 +155,18 @@ interface Place {
   readonly isPassing?: boolean;
 }
 
+/** What of a long question stays. */
+const promptBytes = 4 * 1024;
+
+/** A question's text, or its beginning. Texts of many megabytes are no questions; all the same they must not keep a run from being shown. */
+function cutPrompt(text: string, bytesMax: number): string {
+  if (Buffer.byteLength(text) <= bytesMax) return text;
+  const shown = text.slice(0, promptBytes).toWellFormed();
+  return `${shown}… (${text.length - shown.length} more characters)`;
+}
+
 function omitFrom(value: unknown, { properties, items, format }: JsonSchema, around: Place): unknown {
+  if (format === 'prompt' && typeof value === 'string') return cutPrompt(value, around.bytesMax);
   if (Array.isArray(value) && isPlainObject(items))
     return value.map((item) => omitFrom(item, items as JsonSchema, around));
   if (!isPlainObject(value) || !isPlainObject(properties)) return value;

@@ -8,6 +8,7 @@ import {
   listOf,
   objectOf,
   position,
+  promptText,
   text,
   texts,
   time,
@@ -82,7 +83,7 @@ const storyEntryParts = objectOf(
     questions: listOf(
       objectOf(
         { ...point, kind: text, name: text },
-        { prompt: text, closedAt: objectOf(point), by: text, answer: anything, isChanged: flag },
+        { prompt: promptText, closedAt: objectOf(point), by: text, answer: anything, isChanged: flag },
       ),
     ),
     changes: listOf({
