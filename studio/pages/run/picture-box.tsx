@@ -67,14 +67,27 @@ const dragMin = 4;
 
 const withinBounds = (zoom: number): number => Math.min(zoomMax, Math.max(zoomMin, zoom));
 
-/** The zoom at which all of the picture is seen. */
-function fitting(box: HTMLElement): number {
+/** How large the box is, in pictures. */
+function roomIn(box: HTMLElement): { readonly wide: number; readonly high: number } {
   const svg = box.querySelector('svg');
-  if (svg === null) return 1;
+  if (svg === null) return { wide: 1, high: 1 };
   const { width, height } = svg;
-  const [wide, high] = [box.clientWidth / width.baseVal.value, box.clientHeight / height.baseVal.value];
-  // A little less, for the room around it.
+  return { wide: box.clientWidth / width.baseVal.value, high: box.clientHeight / height.baseVal.value };
+}
+
+/** The zoom at which all of the picture is seen: a little less than there is room, for what is around it. */
+function fitting(box: HTMLElement): number {
+  const { wide, high } = roomIn(box);
   return withinBounds(Math.min(1, 0.94 * Math.min(wide, high)));
+}
+
+/** Below this names are no longer read with ease. */
+const readableZoom = 0.7;
+
+/** The zoom at first: a picture that is a little too wide for its box is seen whole; of a larger one, what matters is seen as it is. */
+function zoomAtFirst(box: HTMLElement): number {
+  const { wide } = roomIn(box);
+  return wide >= 1 || wide < readableZoom ? 1 : 0.94 * wide;
 }
 
 /** Moves what a box shows with the pointer. What was dragged is not clicked. @returns what ends it */
@@ -129,8 +142,16 @@ interface BoxProps {
 export function PictureBox({ seen, acts, children }: BoxProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState(1);
-  const zoomBy = (factor: number): void => setZoom((old) => withinBounds(old * factor));
-  const fit = (): void => setZoom(box.current === null ? 1 : fitting(box.current));
+  const isChosen = useRef(false);
+  const choose = (next: (old: number) => number): void => {
+    isChosen.current = true;
+    setZoom(next);
+  };
+  const zoomBy = (factor: number): void => choose((old) => withinBounds(old * factor));
+  const fit = (): void => choose((old) => (box.current === null ? old : fitting(box.current)));
+  useLayoutEffect(() => {
+    if (!isChosen.current && box.current !== null) setZoom(zoomAtFirst(box.current));
+  }, [seen]);
   useLayoutEffect(() => showWhatMatters(box.current), [seen, zoom]);
   useLayoutEffect(() => keepOneStop(box.current));
   useEffect(() => {
