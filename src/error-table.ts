@@ -145,7 +145,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   GRAPH_UNKNOWN_NODE_TYPE: row(400, 2, 'no', 'unknown node type {type}{ at |path}', 'Register the node type, or use a known one.'),
   CONVERSION_LOSSY: row(422, 2, 'no', 'not all of {source} carries over to {to}:{violations}', 'Change what is listed, or convert without --strict and see to it in the text that is written.'),
   CONDITION_SYNTAX: row(400, 2, 'no', 'condition {condition} cannot be parsed{: |reason}', '{|hint|Correct the expression.}'),
-  CONDITION_FAILED: row(422, 3, 'no', 'a condition of {node} failed{: |reason}', 'Correct the condition or the value it reads, then resume the run.'),
+  CONDITION_FAILED: row(422, 3, 'no', 'a condition of {node}{ -> |edge} failed{: |reason}', 'Correct the condition or the value it reads, then resume the run.'),
   EXPRESSION_FAILED: row(422, 3, 'no', '{text} cannot be evaluated{: |reason}', 'Correct the expression or the value it reads, then resume the run.'),
   REFERENCE_ABSENT: row(422, 3, 'no', '{text} reads {field} of {block}, which {status}', 'Ask blocks.{block}.succeeded or has(…) first, or give default(…, another value).'),
   REDUCER_FAILED: row(422, 3, 'no', 'the reducer of {channel} failed{: |reason}', 'Correct the reducer or the update it was given, then resume the run.'),

@@ -462,12 +462,12 @@ class CairnEngine implements Engine {
     const { isStopped, isQueued } = toListedRun(run, (workerId) => this.#env.ids.isWorkerDead(workerId));
     const queued = await this.#env.places.find(run);
     const isWaiting = isQueued || queued !== undefined;
-    return withPosted(this.#env, run, {
-      ...standing,
+    const found = {
       ...(isStopped && { isStopped }),
       ...(isWaiting && { isQueued: true as const }),
       ...(queued && { queued }),
-    });
+    };
+    return withPosted(this.#env, run, Object.assign(standing, found));
   }
 
   async checkpoint(runId: string, seq?: number): Promise<WholeCheckpoint> {

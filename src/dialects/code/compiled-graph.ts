@@ -16,6 +16,7 @@ import type {
 } from '../../engine/api.ts';
 import { recordedIdOf } from '../../graph/compile/recorded-names.ts';
 import { findWait } from '../../engine/validate/find-wait.ts';
+import { completedNodes } from '../../engine/watch/event-stream.ts';
 import { CairnError } from '../../errors.ts';
 import { readRetention, type RetentionRules, type RetentionSettings } from '../../graph/retention.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -113,6 +114,9 @@ class Expiry {
   }
 }
 
+/** Turns a result of the engine, and the names of the nodes that are completed, into what the methods of a compiled graph return. */
+type Present<Result> = (result: RunResult, completed: readonly string[]) => Result;
+
 /**
  * A graph that can be run. Every method also works on runs that other or earlier processes started. Every method throws CONFIG_INVALID,
  * before it does anything, for an unknown option or an option of the wrong type.
@@ -130,14 +134,14 @@ export class CompiledGraph<
   /** Which of its runs that ended are kept, as `compile` was told. Absent: all. */
   readonly retention?: RetentionSettings;
   readonly #expiry: Expiry | undefined;
-  readonly #present: (result: RunResult) => Result;
+  readonly #present: Present<Result>;
 
   /**
    * @param build - makes the graph from the parts passed to `compile`
    * @param present - turns the engine's result into what the methods return
    * @throws CONFIG_INVALID an unknown option, an option of the wrong type, or both an engine and settings for one
    */
-  constructor(build: (parts: GraphParts) => Graph, options: CompileOptions, present: (result: RunResult) => Result) {
+  constructor(build: (parts: GraphParts) => Graph, options: CompileOptions, present: Present<Result>) {
     checkOptions('compile', options);
     const { tools = {}, renamed, migrations, version, retention, engine, ...settings } = options;
     if (engine !== undefined) refuseSettings(settings);
@@ -346,7 +350,7 @@ export class CompiledGraph<
    */
   async inspect(target: RunTarget): Promise<Result> {
     const { runId, seq, isHead } = await this.engine.locate(target);
-    return this.#present(await this.engine.inspect(runId, isHead ? undefined : seq));
+    return this.#presented(await this.engine.inspect(runId, isHead ? undefined : seq));
   }
 
   /**
@@ -385,10 +389,14 @@ export class CompiledGraph<
   async #finish(handle: RunHandle, signal?: AbortSignal): Promise<Result> {
     const stopListening = this.#cancelOnAbort(handle.runId, signal);
     try {
-      return this.#present(await handle.result());
+      return this.#presented(await handle.result());
     } finally {
       stopListening();
     }
+  }
+
+  #presented(result: RunResult): Result {
+    return this.#present(result, completedNodes(result));
   }
 
   #cancelOnAbort(runId: string, signal: AbortSignal | undefined): () => void {

@@ -139,6 +139,30 @@ describe('G13 what fails', () => {
     expect((await made.compile().invoke({})).nodes.a.output).toBe(3);
   });
 
+  test('a node that gives nothing is completed all the same, while the run waits and after its end', async () => {
+    const made = flow('f', {
+      tidy: { run: () => undefined },
+      after: { run: ({ input }) => Object.keys(input as object), needs: ['tidy'] },
+      ask: { run: (ctx) => ctx.ask({ prompt: 'Go?' }), effectClass: 'human' },
+      last: { run: () => undefined, needs: ['ask'] },
+    }).compile();
+    const paused = await made.invoke({});
+    const tidied = { status: 'completed', input: {}, output: undefined };
+    expect(paused.nodes).toMatchObject({ tidy: tidied, after: { output: [] }, last: { status: 'pending' } });
+    expect((await made.inspect(paused.runId)).nodes.tidy).toEqual(tidied);
+    const { status, nodes } = await made.resume(paused.runId, { answers: { ask: 'yes' } });
+    expect([status, nodes.tidy, nodes.last.status]).toEqual(['completed', tidied, 'completed']);
+  });
+
+  test('a need whose condition gives no true or false is told by its two nodes', async () => {
+    const made = flow('f', {
+      a: { run: () => 1 },
+      b: { run: () => 2, needs: [{ node: 'a', when: () => 'yes' as never }] },
+    });
+    const { error } = await made.compile().invoke({});
+    expect(error?.message).toBe('node a failed: a condition of a -> b failed: a -> b gives string, not true or false');
+  });
+
   test('a run that waits tells which nodes wait', async () => {
     const made = flow('f', {
       ask: { run: (ctx) => ctx.ask({ prompt: 'Go?' }), effectClass: 'human' },
@@ -186,6 +210,18 @@ describe('G13 what is refused, all at once, with place and fix', () => {
     expect(reported).toContain('node c is neither a function nor what a node builder returns');
     expect(reported).toContain('node c: onFailure "raise" is not known');
     expect(reported).toContain('a need of node d has no option if');
+  });
+
+  test('a need of an outcome that cannot come', () => {
+    const nodes: Record<string, object> = {
+      a: { run: () => 1 },
+      b: { run: () => 1, needs: [{ node: 'a', on: 'fail' }] },
+      c: { run: () => 1, needs: [{ node: 'a', on: 'rejected' }] },
+    };
+    expect(violationsOf(() => flow('f', nodes as never).compile())).toEqual([
+      'node b needs a on "fail", which is not known; use one of: completed, failed, any, rejected; true',
+      "node c needs that a is rejected, and nobody is asked; give a an approval: { prompt: '…' }; true",
+    ]);
   });
 
   test('a flow of ten thousand nodes in a line compiles', () => {

@@ -120,6 +120,8 @@ const optionKeys = [
 ] as const satisfies readonly (keyof FlowOptions)[];
 const needKeys = ['node', 'on', 'when'] as const satisfies readonly (keyof NeedOf<string, unknown>)[];
 
+const ons: readonly NonNullable<AnyNeed['on']>[] = ['completed', 'failed', 'any', 'rejected'];
+
 type AnyNode = FlowNode<FlowWork, Readonly<Record<string, FlowWork>>>;
 type AnyNeed = NeedOf<string, unknown>;
 
@@ -200,7 +202,7 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
     return new CompiledGraph(
       (parts) => this.toGraph(parts),
       options,
-      (result) => ({ ...result, nodes: nodeResults([...needs.keys()], result, inputs) }) as never,
+      (result, completed) => ({ ...result, nodes: nodeResults([...needs.keys()], result, completed, inputs) }) as never,
     );
   }
 
@@ -226,6 +228,16 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
         );
       } else if (found.has(node))
         fault(`node ${name} needs ${node} twice`, 'name it once, with one condition for both');
+      else if (need.on !== undefined && !ons.includes(need.on))
+        fault(
+          `node ${name} needs ${node} on ${JSON.stringify(need.on)}, which is not known`,
+          `use one of: ${ons.join(', ')}`,
+        );
+      else if (need.on === 'rejected' && this.#nodes[node]?.approval === undefined)
+        fault(
+          `node ${name} needs that ${node} is rejected, and nobody is asked`,
+          `give ${node} an approval: { prompt: '…' }`,
+        );
       else found.set(node, need);
     }
     return [...found.values()];
@@ -362,8 +374,10 @@ function withCode(error: Error): Error {
 function nodeResults(
   names: readonly string[],
   { state, skipped, waits, failed }: GraphResult<StateView>,
+  completed: readonly string[],
   inputOf: (name: string, state: StateView) => unknown,
 ): Readonly<Record<string, FlowNodeResult>> {
+  const done = new Set(completed);
   const waiting = new Set(waits.map(({ node }) => node[0]));
   const resultOf = (name: string): FlowNodeResult => {
     const failure = (error: Error): FlowNodeResult => ({
@@ -373,7 +387,8 @@ function nodeResults(
     });
     const error = state.failures[name];
     if (error !== undefined && failed.includes(name)) return failure(error);
-    if (name in state.outputs) return { status: 'completed', input: inputOf(name, state), output: state.outputs[name] };
+    if (name in state.outputs || done.has(name))
+      return { status: 'completed', input: inputOf(name, state), output: state.outputs[name] };
     const refused = state.failures[approvalId(name)];
     if (refused !== undefined && failed.includes(approvalId(name))) return failure(refused);
     if (skipped.includes(name)) return { status: 'skipped', ...reasonOf(state.outputs[approvalId(name)]) };

@@ -101,10 +101,15 @@ function holds(request: RouteRequest, edge: GraphEdge, chosen: Map<Choice, reado
     if (CairnError.is(error, 'ROUTE_UNKNOWN')) throw error;
     throw new CairnError(
       'CONDITION_FAILED',
-      { node: node.id, edge: edge.key, reason: reasonOf(error) },
+      { node: node.id, edge: edge.key, reason: whyOf(error) },
       { cause: readableThrown(error) },
     );
   }
+}
+
+/** Why a condition failed. What the condition itself says of its value is told without the frame that knows no node. */
+function whyOf(error: unknown): string {
+  return CairnError.is(error, 'CONDITION_FAILED') ? String(error.data['reason']) : reasonOf(error);
 }
 
 function unknownRoute(node: GraphNode, target: unknown): CairnError {

@@ -56,6 +56,15 @@ export function resultOf(
   return Object.defineProperty(result, 'state', lazyState) as typeof result & Pick<RunResult, 'state'>;
 }
 
+/**
+ * The nodes of a run's own graph that are completed, also those that gave nothing, which have no output. @param result - as the engine gave
+ * it, no copy of it
+ */
+export function completedNodes(result: RunResult): readonly string[] {
+  const nodes = frames.get(result)?.frame.tree.nodes ?? {};
+  return Object.keys(nodes).filter((id) => nodes[id]?.status === 'completed');
+}
+
 /** Waits in the order of the graph's nodes: branches that ask at once open theirs in any order, and a stored state has them by id. */
 function inOrder(waits: readonly OpenQuestion[], { nodeIndex }: Graph): readonly OpenQuestion[] {
   const placeOf = ({ node: [id = ''] }: OpenQuestion): number => nodeIndex.get(id) ?? nodeIndex.size;
