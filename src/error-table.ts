@@ -176,7 +176,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   RUN_TIMED_OUT: row(422, 3, 'later', 'run {runId} took longer than the {ms} ms that it has', 'Resume it: it has its whole time again. Or give its graph a longer timeLimit.'),
   RUN_NOT_PAUSED: row(409, 3, 'no', 'run {runId} is not paused', 'Wait until it is.'),
   RUN_CANCELLED: row(409, 3, 'no', 'run {runId} was cancelled', 'Fork it to go on from one of its checkpoints.'),
-  RUN_GRAPH_CHANGED: row(409, 3, 'no', 'the graph of run {runId} has changed in a way it cannot go on under{: |reason}', 'Give a migration, resume with the definition the run stored, or fork from an earlier checkpoint.'),
+  RUN_GRAPH_CHANGED: row(409, 3, 'no', 'the graph of run {runId} has changed in a way it cannot go on under{: |reason}', '{|hint|Put back what has changed, or fork the run from an earlier checkpoint.}'),
   PREVIEW_CHANGED: row(412, 3, 'no', 'what was previewed at {checkpoint} would go otherwise by now', 'Look at the new preview, and decide again: cairn preview {checkpoint}'),
   RUN_LIMIT: row(429, 3, 'no', 'limit {limit} of {value} reached{ at |path}', 'Raise the limit by its name, or make the graph smaller.'),
   BUDGET_EXCEEDED: row(402, 3, 'no', '{of} has spent {spent} of its budget of {budget} {unit}{; the next attempt spends up to |needs}: {node} did not begin', 'Resume the run with a higher budget: `budget: { {unit}: N }`, --budget {unit}=N; or raise it where it is declared.'),

@@ -105,6 +105,33 @@ describe('X5.4', () => {
     expect(await check({ added: 'after' })).toContain('differs tell: added ahead');
   });
 
+  test('X5.4 effects that would be left out brick a run, as a resume says, and a pure node that is moved is skipped', async () => {
+    const store = createMemoryStore();
+    const line = (ids: readonly string[]) => {
+      const graph = new AgentGraph({}, { id: 'pay' })
+        .addNode('ask', humanNode({ prompt: 'Pay?', choices }))
+        .addNode('note', () => 1)
+        .addNode('pay', () => 'paid', { effectClass: 'external' });
+      for (const [at, id] of ids.entries()) graph.addEdge((ids[at - 1] ?? START) as never, id as never);
+      return graph.addEdge(ids.at(-1) as never, END).compile({ store });
+    };
+    await line(['ask', 'note', 'pay']).invoke({}, { runId: 'r' });
+    const check = async (ids: readonly string[], leaveOutAdded?: boolean) => {
+      const { engine, graph } = line(ids);
+      return told(await engine.check('r', { graph, ...(leaveOutAdded !== undefined && { leaveOutAdded }) }));
+    };
+    const moved = 'moved, and skipped: it was ahead, and the run is past where it is now';
+    expect(await check(['note', 'ask', 'pay'])).toEqual([`differs note: ${moved}`]);
+    expect(await check(['note', 'pay', 'ask'])).toEqual([
+      'bricks : node moved: pay; the run is past it: it is never run; a resume is refused unless it leaves it out (leaveOutAdded)',
+    ]);
+    expect(await check(['note', 'pay', 'ask'], true)).toEqual([`differs note: ${moved}`, `differs pay: ${moved}`]);
+    const { graph } = line(['note', 'pay', 'ask']);
+    await expect(line(['ask', 'note', 'pay']).engine.resume('r', { graph })).rejects.toMatchObject({
+      code: 'RUN_GRAPH_CHANGED',
+    });
+  });
+
   test('X5.4 a replay tells that a function would begin another effect, and begins nothing', async () => {
     const { check } = await waiting();
     const begun: string[] = [];

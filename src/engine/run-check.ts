@@ -42,6 +42,6 @@ export interface CheckOptions {
    * of questions are.
    */
   readonly replay?: boolean;
-  /** Whether to take it that a resume says so too. Default true: what is left out is a finding. */
+  /** Whether to take it that each resume says so too. Default false, as of a worker: effects that would be left out are in the way. */
   readonly leaveOutAdded?: boolean;
 }

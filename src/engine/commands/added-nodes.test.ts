@@ -1,7 +1,8 @@
 /** Nodes that were added to a graph where a run of it has passed already (H3). */
 import { expect, test } from 'vitest';
 import type { EffectClass } from '../../graph/contracts/node-contract.ts';
-import type { Graph } from '../../graph/graph.ts';
+import { compileExpression } from '../../graph/expression/expression.ts';
+import { END, type EdgeDefinition, type Graph } from '../../graph/graph.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { readHistory } from '../../history/load/load.ts';
 
@@ -88,3 +89,68 @@ test('H3 a new pure node that would never run is listed, and stops nothing', asy
   expect((await resumeToRest(engine, 'r', graph)).status).toBe('completed');
   expect(calls).toEqual(['a', 'b', 'end']);
 });
+
+/** a, ask, b; with b before the question if it has moved there. */
+function around(effect: EffectClass, isMoved: boolean): Graph {
+  const order = isMoved ? ['a', 'b', 'ask'] : ['a', 'ask', 'b'];
+  const work = (id: string, of: EffectClass): ReturnType<typeof node> => node(id, of, () => void calls.push(id));
+  const nodes = [work('a', 'pure'), work('b', effect), node('ask', 'human', (ctx) => ctx.ask({ prompt: '?' }))];
+  const ends = order.map((id, at) => `${id} > ${order[at + 1] ?? ''}`.trim());
+  return graphOf('g', nodes, edges(`> ${order[0]}`, ...ends));
+}
+
+test.each<EffectClass>(['external', 'write', 'human'])(
+  'H3 a node of class %s that is moved to where the run is past is refused as one that is added there, and left out if that is said',
+  async (effect) => {
+    const { engine } = createBench();
+    calls.length = 0;
+    const { waits } = await runToRest(engine, around(effect, false), {}, 'r');
+    const graph = around(effect, true);
+    await expect(engine.resume('r', { graph })).rejects.toMatchObject({
+      code: 'RUN_GRAPH_CHANGED',
+      message: expect.stringContaining('node moved b (the run is past it: it is never run)') as string,
+      hint: expect.stringContaining('leaveOutAdded') as string,
+    });
+    await (await engine.resume('r', { graph, leaveOutAdded: true })).result();
+    await engine.answer('r', waits[0]!.waitId, 'yes');
+    expect((await resumeToRest(engine, 'r', graph)).status).toBe('completed');
+    expect(calls).toEqual(['a']);
+  },
+);
+
+test('H3 a node on a way that the run did not take is none that was moved', async () => {
+  const { engine } = createBench();
+  const choice = (more: readonly EdgeDefinition[]): Graph =>
+    graphOf(
+      'g',
+      [
+        node('a', 'pure', () => undefined),
+        node('ask', 'human', (ctx) => ctx.ask({ prompt: '?' })),
+        node('other', 'external', () => undefined),
+        node('end', 'pure', () => undefined),
+      ],
+      [
+        ...edges('> a', 'a > ask', 'ask > end', 'other > end', 'end >'),
+        { from: 'a', to: 'other', condition: compileExpression('false') },
+        ...more,
+      ],
+    );
+  await runToRest(engine, choice([]), {}, 'r');
+  const skips = { from: 'ask', to: END, condition: compileExpression('false') };
+  expect((await resumeToRest(engine, 'r', choice([skips]))).status).toBe('paused');
+});
+
+test.each(['onCancel', 'onRunFailure'])(
+  'H3 a node that is added to follow the end of the run (%s) is no place that the run is past',
+  async (policy) => {
+    const { engine } = await waiting();
+    const nodes = [
+      ...['a', 'b', 'end'].map((id) => node(id, id === 'b' ? 'external' : 'pure', () => undefined)),
+      node('ask', 'human', (ctx) => ctx.ask({ prompt: '?' })),
+      node('undo', 'external', () => undefined),
+    ];
+    const links = edges('> a', 'a > b', 'b > ask', 'ask > end', 'end >');
+    const graph = graphOf('g', nodes, links, { policies: { [policy]: 'undo' } });
+    expect((await resumeToRest(engine, 'r', graph)).status).toBe('paused');
+  },
+);

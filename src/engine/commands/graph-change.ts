@@ -56,7 +56,7 @@ export async function applyGraphChange(
     throw changedError(
       run,
       differences,
-      'effects were added where it is past, and would never run (leaveOutAdded goes on without)',
+      'effects were added, or moved to, where it is past, and would never run (leaveOutAdded goes on without)',
     );
   let migrated: FrameTree['channels'] = {};
   if (needs.has('needs-migration') && moved.every(({ what }) => what !== migratedWord)) {
@@ -225,7 +225,29 @@ function changedError(run: RunRow, differences: readonly GraphDifference[], reas
     runId: run.runId,
     reason: [reason, ...(named.length === 0 ? [] : [named.join('; ')])].join(': '),
     differences,
+    ...(inTheWay.length > 0 && { hint: hintFor(inTheWay, metaOf(run).text !== undefined) }),
   });
+}
+
+/** What helps with each thing that is in the way. @param keepsText - whether the run has a definition of its own to go on under */
+function hintFor(inTheWay: readonly GraphDifference[], keepsText: boolean): string {
+  const kinds = new Set(inTheWay.map(({ what }) => what));
+  const needs = new Set(inTheWay.map(({ verdict }) => verdict));
+  const ways = [
+    ...(kinds.has('other graph') ? ['give the graph its id back, or name the file that has the graph'] : []),
+    ...(kinds.has('node removed')
+      ? ['put the node back, or say which one it is now (renamed; in YAML and DOT renamed_from)']
+      : []),
+    ...(needs.has('needs-migration') ? ['bring the state along by migrations'] : []),
+    ...(needs.has('needs-consent') ? ['go on without what is left out (leaveOutAdded, --leave-out-added)'] : []),
+    ...(needs.has('refused') && !kinds.has('other graph') && !kinds.has('node removed')
+      ? ['put back what has changed']
+      : []),
+    ...(keepsText ? ['resume it under the text that it keeps, without --file'] : []),
+    'fork the run from before it',
+  ];
+  const text = ways.join('; or ');
+  return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
 }
 
 /** Puts what is said of a difference in brackets, since semicolons stand between differences. */

@@ -30,7 +30,7 @@ export async function checkRun(
   outer: EngineEnvironment,
   run: RunRow,
   graph: Graph,
-  { replay = false, leaveOutAdded = true }: Omit<CheckOptions, 'graph'> = {},
+  { replay = false, leaveOutAdded = false }: Omit<CheckOptions, 'graph'> = {},
 ): Promise<RunCheck> {
   const about = { runId: run.runId, graphId: run.graphId, graphHash: run.graphHash, status: run.status };
   const env = { ...outer, structures: structuresIn(outer) };
@@ -74,13 +74,19 @@ function ofSource(graph: Graph, { frame }: RunTree, recoded: true | readonly str
 
 const gravity = ({ kind }: RunFinding): number => findingKinds.indexOf(kind);
 
+/** What is said of a difference beside what it is. */
+const inTheWayBy: Readonly<Record<string, string>> = {
+  'needs-migration': '; its state needs a migration',
+  'needs-consent': '; a resume is refused unless it leaves it out (leaveOutAdded)',
+};
+
 function ofRefusal(error: CairnError, { runId }: RunRow): readonly RunFinding[] {
   const differences = (error.data['differences'] ?? []) as readonly GraphDifference[];
   const inTheWay = differences.filter(({ verdict }) => verdict !== 'compatible');
   if (inTheWay.length > 0)
     return inTheWay.map(({ what, detail, verdict }) => ({
       kind: 'bricks',
-      why: `${what}: ${detail}${verdict === 'needs-migration' ? '; its state needs a migration' : ''}`,
+      why: `${what}: ${detail}${inTheWayBy[verdict] ?? ''}`,
     }));
   return [{ kind: 'bricks', why: `${error.code}: ${error.message.replaceAll(runId, 'RUN')}` }];
 }
@@ -107,6 +113,8 @@ function ofDifferences(differences: readonly GraphDifference[], root: RunTree): 
       return [
         { kind: 'differs', node, why: more.length > 0 ? 'added, and skipped: the run is past it' : 'added ahead' },
       ];
+    if (what === 'node moved')
+      return [{ kind: 'differs', node, why: 'moved, and skipped: it was ahead, and the run is past where it is now' }];
     if (what !== 'node removed') return [];
     const record = Object.hasOwn(frame.nodes, node) ? (frame.nodes[node] as NodeRecord) : undefined;
     if (record === undefined) return [{ kind: 'differs', node, why: 'removed before the run came to it' }];

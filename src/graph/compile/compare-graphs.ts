@@ -1,5 +1,5 @@
 /** Decides whether a run may go on under a changed graph (H3). */
-import { END, START, type GraphStructure, type Graph } from '../graph.ts';
+import { END, START, isFollowUp, type GraphStructure, type Graph } from '../graph.ts';
 import { canonicalText } from '../canonical.ts';
 import { loopIdsOf } from '../shape/link-graph.ts';
 import { holdsOneToken } from '../shape/loops.ts';
@@ -93,7 +93,6 @@ function compareNode(add: Add, before: Data, after: Data, live: LiveNode | undef
 
 function compareNodes(add: Add, stored: GraphStructure, current: GraphStructure, live: LivePositions): void {
   const after = new Map(current.nodes.map((node) => [node['id'], node]));
-  const before = new Set(stored.nodes.map((node) => node['id']));
   const positions = new Map(live.nodes.map((node) => [node.id, node]));
   for (const node of stored.nodes) {
     const id = String(node['id']);
@@ -106,14 +105,28 @@ function compareNodes(add: Add, stored: GraphStructure, current: GraphStructure,
     } else if (position === undefined) add('compatible', 'node removed', id);
     else add('compatible', 'node removed', `${id}; what it recorded is kept, and nobody reads it`);
   }
-  const added = current.nodes.filter((node) => !before.has(node['id']));
-  const passed =
-    added.length === 0 ? new Set<string>() : passedNodes(current, live.nodes, routedAgain(stored, current, live.nodes));
-  for (const node of added) {
+  comparePlaces(add, stored, current, live);
+}
+
+/** Tells which nodes are new, and which will never run: new ones where the run is past, and those moved there that were still to come. */
+function comparePlaces(add: Add, stored: GraphStructure, current: GraphStructure, { nodes }: LivePositions): void {
+  const before = new Set(stored.nodes.map(({ id }) => id));
+  const isMovable = !isSame(stored.edges, current.edges);
+  if (!isMovable && current.nodes.every(({ id }) => before.has(id))) return;
+  const visited = new Set(nodes.map(({ id }) => id));
+  const passed = passedNodes(current, nodes, routedAgain(stored, current, nodes));
+  const passedBefore = passedNodes(stored, nodes);
+  for (const node of current.nodes) {
     const id = String(node['id']);
-    if (!passed.has(id)) add('compatible', 'node added', id);
-    else
-      add(hasEffect(node) ? 'needs-consent' : 'compatible', 'node added', `${id}; the run is past it: it is never run`);
+    const isAdded = !before.has(id);
+    const isMoved = isMovable && !isAdded && !visited.has(id) && !passedBefore.has(id);
+    if (passed.has(id) && (isAdded || isMoved))
+      add(
+        hasEffect(node) ? 'needs-consent' : 'compatible',
+        isAdded ? 'node added' : 'node moved',
+        `${id}; the run is past it: it is never run`,
+      );
+    else if (isAdded) add('compatible', 'node added', id);
   }
 }
 
@@ -197,7 +210,7 @@ function compareData(add: Add, stored: GraphStructure, current: GraphStructure, 
  * is that of the gravest.
  * - `unchanged`, `compatible`: the run goes on.
  * - `needs-migration`: it goes on after its state was migrated.
- * - `needs-consent`: effects were added at places that the run has passed. It goes on if the caller agrees that they never run.
+ * - `needs-consent`: effects were added, or moved, to places that the run has passed. It goes on if the caller agrees that they never run.
  * - `refused`: it cannot go on.
  */
 export function compareStructures(stored: GraphStructure, current: Graph, live: LivePositions): GraphComparison {
@@ -224,7 +237,7 @@ interface Position {
 }
 
 /**
- * The nodes of `current` that the run can no longer reach, whether or not the run has visited them.
+ * The nodes of `current` that the run can no longer reach, whether or not the run has visited them. Not those that follow its end.
  * @param current - the structure of the graph under which the run is to go on
  * @param again - the nodes from which it is routed anew: see {@link routedAgain}
  */
@@ -244,7 +257,8 @@ export function passedNodes(
     if (!known.has(to) || reachedFrom([to], targets).has(from)) next.push(to);
   }
   const ahead = reachedFrom(next, targets);
-  return new Set(current.nodes.map(({ id }) => String(id)).filter((id) => !ahead.has(id)));
+  const isPassed = (id: string): boolean => !ahead.has(id) && !isFollowUp(current.policies ?? {}, id);
+  return new Set(current.nodes.map(({ id }) => String(id)).filter(isPassed));
 }
 
 /**

@@ -196,7 +196,7 @@ async function previewOf(context: WorkContext, input: PreviewRunInput): Promise<
   const posted = messages.map(({ kind, name }) => [kind, name]);
   const etag = hashValue(toJson([isFork, point.runId, point.seq, changes, more, posted, rows])).slice(0, 32);
   const isOther = graph !== undefined || today.hash !== origin.graphHash;
-  const differences = isFork || !isOther ? {} : await differencesOf(context, origin, today);
+  const differences = isFork || !isOther ? {} : await differencesOf(context, origin, today, leaveOutAdded);
   return { ...point, ...moved, rows, ...differences, cost: previewCost(rows), etag };
 }
 
@@ -205,8 +205,9 @@ async function differencesOf(
   { engine }: WorkContext,
   { runId }: RunRow,
   graph: Graph,
+  leaveOutAdded: boolean,
 ): Promise<Pick<PreviewRunOutput, 'findings' | 'sameSource'>> {
-  const { findings, sameSource } = await engine.check(runId, { graph });
+  const { findings, sameSource } = await engine.check(runId, { graph, leaveOutAdded });
   return { findings: maskedFindings(findings), ...(sameSource.length > 0 && { sameSource }) };
 }
 
