@@ -208,7 +208,7 @@ export const forksMutants: readonly Mutant[] = [
   {
     name: 'an experiment says of an arm what its baseline does not reproduce',
     file: 'src/experiments/judge-item.ts',
-    old: "if (!isReproduced) return { fork, verdict: 'not reproduced', spent };",
+    old: "if (!isReproduced) return { fork, verdict: 'not reproduced', ...becauseOfBase, spent };",
     new: '',
     tests: ['src/experiments/experiment.test.ts'],
   },

@@ -208,6 +208,25 @@ test('EX1 what reads, draws or is not declared is named', async () => {
   expect(refused.rows[0]?.baseline).toMatchObject({ verdict: 'would act' });
   const run = await experiment(app, of({ name: 'run', undeclared: 'run' }));
   expect([run.baseline, run.arms['same']?.verdicts]).toEqual([{ 'not reproduced': 1 }, { 'not reproduced': 1 }]);
+  const because = [expect.stringMatching(/^draw was "0\.\d+", and is "0\.\d+"$/u)];
+  expect([run.rows[0]?.baseline, run.rows[0]?.arms['same']?.[0]]).toMatchObject([{ because }, { because }]);
+});
+
+test('EX1 a pair that differs says where first, and nothing of values under names of secrets', async () => {
+  const teller = (greeting: string, password: string) =>
+    new AgentGraph({}, { id: 'teller' })
+      .addNode('tell', () => ({ password, list: [1, { said: greeting }] }), { effectClass: 'pure' })
+      .addEdge(START, 'tell')
+      .addEdge('tell', END);
+  const app = teller('Hi', 'one').compile({ store: createMemoryStore() });
+  await app.invoke({}, { runId: 'r' });
+  const arms = { kind: { graph: teller('Dear', 'one') }, secret: { graph: teller('Hi', 'two') } };
+  const { rows } = await experiment(app, { name: 'why', dataset: { runs: ['r'] }, arms });
+  expect(rows[0]?.arms['kind']?.[0]?.because).toEqual(['tell.list.1.said was "Hi", and is "Dear"']);
+  expect(rows[0]?.arms['secret']?.[0]).toMatchObject({
+    verdict: 'different',
+    because: ['values differ that are not shown'],
+  });
 });
 
 test('EX1 an arm is compared with the original by the part that a scorer names', async () => {

@@ -1,6 +1,8 @@
 /** Says of an item what became of it under each arm, by what the arms gave. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Amounts } from '../graph/amounts.ts';
+import { shown } from '../state/secrecy/shown-text.ts';
+import { firstDifference } from './first-difference.ts';
 import type { ArmEnd } from './run-arm.ts';
 import type { Judged, Scorer } from './scorers.ts';
 
@@ -25,7 +27,7 @@ export const verdicts: readonly Verdict[] = [
 export interface Pair {
   readonly fork: string;
   readonly verdict: Verdict;
-  /** Why, where it did not come to its end. */
+  /** Why, where it did not come to its end; else where its output differs first from what it is compared with. */
   readonly because?: readonly string[];
   /** What each scorer gave the arm more than what it is compared with, by the scorer's name: numbers only. */
   readonly deltas?: Readonly<Record<string, number>>;
@@ -100,31 +102,47 @@ function referenceOf(judging: Judging): Reference {
 }
 
 export async function judgeItem(scorers: readonly Scorer[], judging: Judging): Promise<Row> {
-  const { runId, code, base, control, arms } = judging;
+  const { runId, code, control, arms } = judging;
   const reference = referenceOf(judging);
   const { isReproduced } = reference;
+  const ofBase = judgeBaseline(judging, reference);
+  const becauseOfBase = ofBase.because === undefined ? {} : { because: ofBase.because };
   const own = scorers.filter(({ score, asksModel }) => score !== undefined && asksModel !== true);
   const pairOf = async ({ end, output }: Ran): Promise<Pair> => {
     const { fork, spent, because } = end;
-    if (!isReproduced) return { fork, verdict: 'not reproduced', spent };
+    if (!isReproduced) return { fork, verdict: 'not reproduced', ...becauseOfBase, spent };
     if (end.end !== 'completed') return { fork, verdict: end.end, ...(because && { because }), spent };
     const scored = await scoreAll(own, reference, output);
-    return { fork, verdict: scored.verdict, deltas: scored.deltas, spent };
+    const differs = scored.verdict === 'equal' ? undefined : differenceOf(reference.value, output);
+    return { fork, verdict: scored.verdict, ...(differs && { because: differs }), deltas: scored.deltas, spent };
   };
   const pairs = async (ran: readonly Ran[]): Promise<readonly Pair[]> => Promise.all(ran.map(pairOf));
   const armPairs: Record<string, readonly Pair[]> = {};
   for (const [name, ran] of arms) armPairs[name] = await pairs(ran);
-  const { fork, because, end } = base.end;
-  const isAsReference = code !== 'same' || reference.isEqual(base.output, reference.value);
-  const ofBase = isAsReference ? 'equal' : 'different';
-  const verdict = isReproduced ? ofBase : end === 'completed' ? 'not reproduced' : end;
   return {
     item: runId,
     code,
-    baseline: { fork, verdict, ...(because && { because }) },
+    baseline: ofBase,
     ...(control && { control: await pairs(control) }),
     arms: armPairs,
   };
+}
+
+function judgeBaseline({ code, base }: Judging, { isReproduced, isEqual, value }: Reference): Row['baseline'] {
+  const { fork, end, because: why } = base.end;
+  const isAsReference = code !== 'same' || isEqual(base.output, value);
+  const verdict = isReproduced ? (isAsReference ? 'equal' : 'different') : end === 'completed' ? 'not reproduced' : end;
+  const because = why ?? (end === 'completed' && !isAsReference ? differenceOf(value, base.output) : undefined);
+  return { fork, verdict, ...(because && { because }) };
+}
+
+/** Characters of each of two values that a pair keeps. */
+const keptLength = 80;
+
+/** Where an output differs first. Of values under names of secrets it is told that they differ, and not what they are. */
+function differenceOf(before: unknown, now: unknown): readonly string[] | undefined {
+  if (isDeepStrictEqual(before, now)) return undefined;
+  return firstDifference(shown(before), shown(now), keptLength) ?? ['values differ that are not shown'];
 }
 
 /** The verdict of the first scorer, and by how much each one's number is more than that of what it is compared with. */

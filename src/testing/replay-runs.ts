@@ -1,10 +1,10 @@
 /** Runs as tests: what recorded runs would give under the code of now, in forks that cannot act. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { CairnError } from '../errors.ts';
 import { createDefaultEngine } from '../app/default-engine.ts';
 import type { Engine, EngineOptions } from '../engine/api.ts';
+import { firstDifference } from '../experiments/first-difference.ts';
 import { runArm, type ArmEnd } from '../experiments/run-arm.ts';
 import type { StandIns } from '../engine/without-effects.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
@@ -147,26 +147,6 @@ async function replayFile(
   const { end, result } = await runArm(engine, { runId, point: { seq: 0 } }, arm, rules, 0);
   if (end.end !== 'completed') return { file, verdict: end.end, because: end.because ?? [] };
   const [before, now] = [output(original.state), output(result?.state as StateView)];
-  const difference = firstDifference(before, now, '');
+  const difference = firstDifference(before, now, 200);
   return { file, verdict: difference === undefined ? 'equal' : 'different', because: difference ?? [] };
-}
-
-const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
-
-/** Where two values differ first: the path, and both values there. */
-function firstDifference(before: unknown, now: unknown, path: string): readonly string[] | undefined {
-  if (isDeepStrictEqual(before, now)) return undefined;
-  if (isTable(before) && isTable(now) && Array.isArray(before) === Array.isArray(now)) {
-    for (const key of new Set([...Object.keys(before), ...Object.keys(now)])) {
-      const found = firstDifference(before[key], now[key], path === '' ? key : `${path}.${key}`);
-      if (found !== undefined) return found;
-    }
-  }
-  return [`${path === '' ? 'the output' : path} was ${inShort(before)}, and is ${inShort(now)}`];
-}
-
-function inShort(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'nothing';
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

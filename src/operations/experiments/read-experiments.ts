@@ -240,7 +240,12 @@ export const readExperiments: RoutedOperation<ReadExperimentsInput, ReadExperime
               fork: described(text, 'id of the run to look at'),
               spent: amounts,
             },
-            { because: described(texts, 'what it would have done, asked or read, or why it failed') },
+            {
+              because: described(
+                texts,
+                'what it would have done, asked or read, why it failed, or where its output differs first',
+              ),
+            },
           ),
         ),
         'items of the one that was named, by arm',
