@@ -394,7 +394,9 @@ class CairnEngine implements Engine {
     return this.#deliveries.sweep();
   }
 
-  listClaimable(options: TakeUpOptions): Promise<readonly string[]> {
+  async listClaimable(options: TakeUpOptions): Promise<readonly string[]> {
+    // Where hosts advance runs there may be no worker that looks after lines.
+    await this.#env.places.sweep().catch(() => undefined);
     return this.#env.store.listClaimable(this.#claimable(options));
   }
 

@@ -141,9 +141,19 @@ export class Limiter {
     this.#use().steps.hold(keys, forMs);
   }
 
-  /** Looks after lines whose keepers are gone, if limits are used here at all. */
+  /** Looks after lines whose keepers are gone, also of limits that this process has not used. */
   async sweep(): Promise<void> {
-    await this.#parts?.runs.sweep();
+    if (this.isSupported) await this.#use().runs.sweep();
+  }
+
+  /**
+   * Looks after the line in which a run stands that is awaited here, since there may be no worker that does: now and then, whoever asks. If
+   * it cannot be done, the next time does it.
+   */
+  async tend(key: string): Promise<void> {
+    await this.#use()
+      .runs.tend({ name: limitNameOf(key), key })
+      .catch(() => undefined);
   }
 
   close(): void {

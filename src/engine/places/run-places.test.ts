@@ -112,6 +112,77 @@ test('FL6 where a place is free and runs stand in line, as when an operator gave
   await worker.stop();
 });
 
+test('FL6 a line moves on when a paused limit is resumed, though all workers were replaced since and nobody starts a run', async () => {
+  const bench = createBench();
+  const limit = limitOf({ concurrency: 1 });
+  const { graph, began, end } = gated(limit);
+  const place = { store: bench.store, tenant: 'default', now: bench.clock.now(), writer: 'operator' };
+  await start(bench, graph, 'a');
+  end('a');
+  const before = workerOf(bench, graph);
+  await settled();
+  await editLimit(place, limit.name, { action: 'pause' });
+  bench.clock.timeMs += 2_000;
+  for (const id of ['b', 'c']) await start(bench, graph, id);
+  await before.worker.look();
+  await settled();
+  expect(began).toEqual(['a']);
+  await before.worker.stop();
+  await editLimit(place, limit.name, { action: 'resume' });
+  const after = workerOf(bench, graph, 'worker-3');
+  await settled();
+  await after.worker.look();
+  await expect.poll(() => began).toEqual(['a', 'b']);
+  for (const id of ['b', 'c']) end(id);
+  await expect.poll(() => began).toEqual(['a', 'b', 'c']);
+  await after.worker.stop();
+});
+
+test('FL6 a host that lists what can go on looks after lines first, since there may be no worker', async () => {
+  const bench = createBench();
+  const limit = limitOf({ concurrency: 1 });
+  const { graph, end } = gated(limit);
+  const place = { store: bench.store, tenant: 'default', now: bench.clock.now(), writer: 'operator' };
+  await start(bench, graph, 'a');
+  end('a');
+  const { worker } = workerOf(bench, graph);
+  await settled();
+  await editLimit(place, limit.name, { action: 'pause' });
+  bench.clock.timeMs += 2_000;
+  await start(bench, graph, 'b');
+  await worker.look();
+  await settled();
+  await worker.stop();
+  const host = createEngine({ ...bench.options, ids: testIds('host'), findGraph: () => graph });
+  expect(await host.listClaimable({ limit: 9 })).toEqual([]);
+  await editLimit(place, limit.name, { action: 'resume' });
+  expect(await host.listClaimable({ limit: 9 })).toEqual(['b']);
+});
+
+test('FL6 a run that a program awaits in line goes on without any worker: when its limit is resumed, and when the process before it died', async () => {
+  const bench = createBench();
+  const limit = limitOf({ concurrency: 1 });
+  const { graph, began, end } = gated(limit);
+  const place = { store: bench.store, tenant: 'default', now: bench.clock.now(), writer: 'operator' };
+  const clock = { ...bench.clock, setTimer: () => () => {} };
+  const dead = createEngine({ ...bench.options, clock, ids: testIds('dead') });
+  void (await dead.start(graph, {}, { runId: 'a' })).result().catch(() => undefined);
+  await settled();
+  expect(began).toEqual(['a']);
+  const alive = createEngine({ ...bench.options, ids: testIds('alive', ['dead']) });
+  const second = (await alive.start(graph, {}, { runId: 'b' })).result();
+  end('b');
+  expect((await second).status).toBe('completed');
+  await editLimit(place, limit.name, { action: 'pause' });
+  bench.clock.timeMs += 2_000;
+  const third = (await alive.start(graph, {}, { runId: 'c' })).result();
+  end('c');
+  await settled();
+  expect(began).toEqual(['a', 'b']);
+  await editLimit(place, limit.name, { action: 'resume' });
+  expect((await third).status).toBe('completed');
+});
+
 test('FL6 a higher priority goes first, and each value of per has places of its own', async () => {
   const bench = createBench();
   const { graph, began, end } = gated(limitOf({ concurrency: 1, per: ({ input }) => input['user'] }));

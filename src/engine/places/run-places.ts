@@ -22,6 +22,8 @@ const reservedMs = 10_000;
 const reservedNewMs = 60_000;
 /** Whether the holders of a full key are still there is looked at this often. */
 const checkEveryMs = 1_000;
+/** A line in which a run stands that is awaited is looked after this often: about as often as a worker sweeps. */
+const tendEveryMs = 3_000;
 /** Lines that a sweep looks at. */
 const sweptLines = 50;
 
@@ -56,6 +58,8 @@ export class RunPlaces {
   readonly #onLetIn: (runId: string) => void;
   /** When the holders of a key were last looked at, in monotonic ms. */
   readonly #checkedAt = new Map<string, number>();
+  /** When lines of awaited runs were last looked after, in monotonic ms. */
+  readonly #tendedAt = new Map<string, number>();
   /** The end of what this process does to a key; what comes next waits for it. */
   readonly #turns = new Map<string, Promise<unknown>>();
   #sweptUpTo: string | undefined;
@@ -235,6 +239,15 @@ export class RunPlaces {
       const letIn = await this.#letIn(view, key, view.limitOf(key), { ...state, isLined: true });
       return { states: new Map([[key.key, letIn.state]]), unpark: letIn.unpark, reply: undefined };
     });
+  }
+
+  /** Heals a key, unless it was healed here a moment ago for another run of its line. */
+  async tend(key: LimitKey): Promise<void> {
+    const now = this.#records.clock.monotonic();
+    for (const [other, at] of this.#tendedAt) if (at + tendEveryMs <= now) this.#tendedAt.delete(other);
+    if (this.#tendedAt.has(key.key)) return;
+    this.#tendedAt.set(key.key, now);
+    await this.heal(key);
   }
 
   /** Heals some lines, and the next ones the next time. */
