@@ -79,11 +79,17 @@ interface Posted {
   readonly isRetry: boolean;
 }
 
+/** The node of a name, which is that in the code or the one on record. */
+const nodeIn = ({ nodes }: WorkedGraph['graph'], name: string): WorkedGraph['graph']['nodes'][number] | undefined =>
+  nodes.find(({ inCode }) => inCode?.node === name) ?? nodes.find(({ id }) => id === name);
+
 const invalid = (reason: string): CairnError => new CairnError('USAGE_INVALID', { reason });
 
 export class ChatRoutes {
   readonly #options: ChatOptions;
   readonly #graph: string;
+  /** The node under the name that runs have on record, which is another one where it was renamed; undefined until the graph was read. */
+  #node: string | undefined;
   /** Name of the signal that brings what the user says. */
   readonly #signal: string;
 
@@ -95,22 +101,33 @@ export class ChatRoutes {
     if (typeof node !== 'string' || node === '') throw refuse('chat.node', 'it names the agent’s node');
     if (graph === undefined) throw refuse('chat.graph', 'it names the graph whose runs are chats');
     // A graph of an app's workflows is read when it is asked for.
-    const nodes = graphs.find(({ id }) => id === graph)?.structure.nodes;
-    const found = nodes?.find(({ id }) => id === node);
-    if (nodes !== undefined && found === undefined) throw refuse('chat.node', `the graph ${graph} has no node ${node}`);
-    if (found !== undefined && withoutConversation.has(String(found['type'])))
+    const known = graphs.find(({ id }) => id === graph);
+    const found = known === undefined ? undefined : nodeIn(known, node);
+    if (known !== undefined && found === undefined) throw refuse('chat.node', `the graph ${graph} has no node ${node}`);
+    if (found !== undefined && withoutConversation.has(found.type))
       throw refuse(
         'chat.node',
-        `${node} is a node of type ${String(found['type'])}, which has no conversation: name an agent, or a function that makes one durable`,
+        `${node} is a node of type ${found.type}, which has no conversation: name an agent, or a function that makes one durable`,
       );
     this.#options = options;
+    this.#node = found?.id;
     this.#graph = graph;
     this.#signal = signal;
   }
 
+  get #recorded(): string {
+    return this.#node ?? this.#options.node;
+  }
+
+  /** Messages can be read without the graph. */
+  async #readNode({ context }: ChatRequest): Promise<string | undefined> {
+    const loaded = await context.loadGraph(this.#graph).catch(() => undefined);
+    return loaded === undefined ? undefined : nodeIn(loaded.graph, this.#options.node)?.id;
+  }
+
   /** The agent that chats are with. */
   get about(): { readonly graph: string; readonly node: string } {
-    return { graph: this.#graph, node: this.#options.node };
+    return { graph: this.#graph, node: this.#recorded };
   }
 
   /**
@@ -125,6 +142,7 @@ export class ChatRoutes {
     const allow = action === 'stream' ? 'GET' : action === 'stop' || id === undefined ? 'POST' : 'GET, POST';
     if (!allow.split(', ').includes(method)) throw new HttpRefused(405, `${method} is not served here`, { allow });
     if (!request.caller.scopes.includes('chat')) throw new HttpRefused(403, 'the scope chat is needed');
+    this.#node ??= await this.#readNode(request);
     if (action === 'stop') return this.#stop(request, id ?? '');
     if (method === 'GET')
       return action === 'stream' ? this.#stream(request, id ?? '') : this.#messages(request, id ?? '');
@@ -178,7 +196,7 @@ export class ChatRoutes {
     const { runId, row, stopped, runs } = await this.#find(request, id);
     const visibleRunId = row === undefined ? stopped : runId;
     if (visibleRunId === undefined) return jsonResponse({ messages: [], isUnderWay: false });
-    const { node } = this.#options;
+    const node = this.#recorded;
     const run = this.#runOf(request, visibleRunId);
     // Before the record, so that what the run takes meanwhile is in one of them.
     const pending = await this.#pending(request, visibleRunId);
@@ -191,7 +209,7 @@ export class ChatRoutes {
 
   /** The messages of a run, behind those of the runs that ended with a turn that failed, in whose place it goes on. */
   async #messagesOf(request: ChatRequest, runId: string, runs: readonly Row[]): Promise<ChatMessage[]> {
-    const { node } = this.#options;
+    const node = this.#recorded;
     const visible = runs.filter((row) => row.runId === runId || row.status !== 'cancelled');
     const byId = new Map(runs.map((row) => [row.runId, row]));
     const messages: ChatMessage[] = [];
@@ -221,7 +239,7 @@ export class ChatRoutes {
   async #stream(request: ChatRequest, id: string): Promise<Response> {
     const { runId, row } = await this.#find(request, id);
     if (row === undefined || !isUnderWay(row)) return new Response(null, { status: 204, headers: answerHeaders });
-    const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
+    const view = await readMessageView(this.#runOf(request, runId), this.#recorded);
     // Behind a message that is whole, the next one may be on its way.
     return this.#respond(request, runId, { visit: nextVisit(view) });
   }
@@ -244,7 +262,7 @@ export class ChatRoutes {
     const { runId, row } = chat;
     const { context, caller } = request;
     const { engine } = context;
-    const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
+    const view = await readMessageView(this.#runOf(request, runId), this.#recorded);
     const answers = answersTo(view, posted);
     const since = row.head;
     const isNew = posted.text !== undefined && !posted.isRetry;
@@ -312,7 +330,7 @@ export class ChatRoutes {
       await engine.fork(from, { runId, origin: 'chat', ...doorOf(context), by: caller.principal });
       await this.#say(request, runId, posted);
       context.posted?.(runId);
-      const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
+      const view = await readMessageView(this.#runOf(request, runId), this.#recorded);
       return this.#respond(request, runId, { since: from.seq + 1, visit: (view?.visit ?? 0) + 1 });
     }
     const { graph } = await context.loadGraph(this.#graph);
@@ -345,7 +363,7 @@ export class ChatRoutes {
     options: { readonly since?: number; readonly visit?: number; readonly after?: ChatMessage | undefined },
   ): Response {
     const leaving = request.openStream();
-    const chunks = messageChunks(this.#runOf(request, runId), this.#options.node, {
+    const chunks = messageChunks(this.#runOf(request, runId), this.#recorded, {
       ...options,
       signal: leaving.signal,
     });

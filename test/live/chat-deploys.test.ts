@@ -21,7 +21,17 @@ afterEach(async () => {
   for (const engine of engines.splice(0)) await engine.close();
 });
 
-const changes = ['nothing', 'instructions', 'description', 'added', 'removed', 'stricter', 'default', 'moved'] as const;
+const changes = [
+  'nothing',
+  'renamed',
+  'instructions',
+  'description',
+  'added',
+  'removed',
+  'stricter',
+  'default',
+  'moved',
+] as const;
 type Change = (typeof changes)[number];
 const points = ['stream', 'tool batch', 'approval'] as const;
 const ends = ['stopped', 'killed'] as const;
@@ -100,8 +110,12 @@ function graphOf(world: World, change: Change) {
       allow: change === 'removed' ? [] : ['note'],
     },
     listen,
+    nameIn(change),
   );
 }
+
+/** What the code calls the node of the agent. */
+const nameIn = (change: Change): 'clerk' | 'agent' => (change === 'renamed' ? 'agent' : 'clerk');
 
 const token = 'token-of-ann-0123456789';
 
@@ -117,10 +131,11 @@ function serve(world: World, change: Change, dead?: string): Server {
   const ids = { ...own, isWorkerDead: (id: string) => id === dead || own.isWorkerDead(id) };
   const engine = createDefaultEngine({ store: world.store, models: modelsOf(world), ids });
   engines.push(engine);
-  const app = graphOf(world, change).compile({ engine });
+  const renamed = change === 'renamed' ? { renamed: { agent: 'clerk' } } : {};
+  const app = graphOf(world, change).compile({ engine, ...renamed });
   const authorize = bearerTokens([{ token, principal: 'ann', kind: 'person', scopes: ['chat'] }]);
   return {
-    handler: createHandler({ graphs: [app], authorize, chat: { node: 'clerk' } }),
+    handler: createHandler({ graphs: [app], authorize, chat: { node: nameIn(change) } }),
     engine,
     workerId: own.workerId,
   };
@@ -151,6 +166,22 @@ function approvalIn(chat: NodeChat): string | undefined {
 }
 
 const trials = points.flatMap((point) => ends.flatMap((end) => changes.map((change) => ({ point, end, change }))));
+
+test('CH1 G15 a chat whose agent was renamed in the code is found under either name, and goes on', async () => {
+  const world = new World();
+  const id = 'c1';
+  const tab = new NodeChat(id, fetchOf(serve(world, 'nothing').handler, token));
+  await tab.sendMessage({ text: 'hello' });
+  const later = await openPage(id, fetchOf(serve(world, 'renamed').handler, token));
+  expect(textsOf(later)).toEqual(['hello', 'You said hello.']);
+  await later.sendMessage({ text: 'again' });
+  expect(textsOf(later)).toEqual(['hello', 'You said hello.', 'again', 'You said again.']);
+  expect(later.messages.map((message) => message.id).join()).not.toContain(':agent:');
+  const app = graphOf(world, 'renamed').compile({ engine: engines[1] as Engine, renamed: { agent: 'clerk' } });
+  const chat = (node: string) => () => createHandler({ graphs: [app], authorize: () => undefined, chat: { node } });
+  expect(chat('clerk')).not.toThrow();
+  expect(chat('bob')).toThrow('has no node bob');
+});
 
 test.each(sample(trials, 4, ({ point }) => point))(
   'CH7 A3 two tabs of a chat whose server is $end in the middle of a $point, and deployed with $change changed',

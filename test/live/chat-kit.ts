@@ -64,10 +64,14 @@ export const shownOf = (chat: NodeChat): readonly ChatMessage[] =>
   JSON.parse(JSON.stringify(chat.messages)) as readonly ChatMessage[];
 
 /** A conversation: a clerk answers, and listens for what the user says next. @param listen - the node that takes it */
-export function conversation(clerk: Omit<AgentConfig, 'model' | 'prompt'>, listen = 'listen') {
+export function conversation(
+  clerk: Omit<AgentConfig, 'model' | 'prompt'>,
+  listen = 'listen',
+  name: 'clerk' | 'agent' = 'clerk',
+) {
   return new AgentGraph({}, { id: 'support', reducers: { 'scratch.said': 'append' } })
     .addNode(
-      'clerk',
+      name,
       agent({
         ...clerk,
         model: 'a:b',
@@ -80,12 +84,12 @@ export function conversation(clerk: Omit<AgentConfig, 'model' | 'prompt'>, liste
     .addNode(listen, async (ctx) => {
       const { text } = (await ctx.receive('message')) as { text: string };
       const said = [
-        { role: 'assistant', content: ctx.state.outputs['clerk'] },
+        { role: 'assistant', content: (ctx.state.outputs as Readonly<Record<string, unknown>>)[name] },
         { role: 'user', content: text },
       ];
       return outcome({ scratch: { said } });
     })
-    .addEdge(START, 'clerk')
-    .addEdge('clerk', listen)
-    .addEdge(listen, 'clerk');
+    .addEdge(START, name)
+    .addEdge(name, listen)
+    .addEdge(listen, name);
 }

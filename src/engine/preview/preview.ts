@@ -106,6 +106,7 @@ async function previewState(
   const preview = new Preview(env, run, graph, loaded, draft);
   preview.repeats = repeats;
   preview.recoded = recoded;
+  preview.knowsRecoded = isPatched === undefined;
   if (oldViews !== undefined) preview.oldViews = oldViews;
   if (options.retry === true) preview.retryEnded();
   if (run.parent !== undefined) preview.core.replay = await ReplaySource.load(preview.core, run, isPatched);
@@ -127,6 +128,8 @@ class Preview implements Loop {
   repeats: Repeats | undefined;
   /** Nodes of which the code is another one than that which the run went on under last: see {@link recodedNodes}. */
   recoded: true | readonly string[] | undefined;
+  /** Whether that is known: of a fork it is not. */
+  knowsRecoded = false;
   #looks: (() => void)[] = [];
   readonly #rows: PreviewRow[] = [];
   /** Nodes whose outcome is known only by running them: their visits, by node index. */
@@ -282,7 +285,9 @@ class Preview implements Loop {
         ? [`it fails with STEPS_CHANGED if it begins another effect without having called ${effects.join(', ')}`]
         : []),
     ];
-    return rules.length === 0 ? undefined : `its code has changed: ${rules.join('; ')}`;
+    if (rules.length === 0) return undefined;
+    const isSame = this.knowsRecoded && activation.path.length === 1 && !this.#isRecoded(activation.node);
+    return `${isSame ? 'its graph has changed' : 'its code has changed'}: ${rules.join('; ')}`;
   }
 
   /** Whether the function is repeated under other code than that which asked the recorded questions. */

@@ -39,6 +39,23 @@ test('W1.4 an answer is not used for a question with other words: the old one is
   expect((await resumeToRest(engine, runId, refund(5000))).state.outputs['pay']).toBe(0);
 });
 
+test('X5 of a node whose own code is the same, a preview says that its graph has changed', async () => {
+  const { engine } = createBench();
+  const line = (code: string): Graph => {
+    const run = async (ctx: NodeContext): Promise<unknown> => ctx.ask({ prompt: 'Pay?' });
+    const ask = { ...node('pay', 'read', run), implementation: { run, codeText: 'ask' } };
+    const work = (): undefined => undefined;
+    const tell = { ...node('tell', 'pure', work), implementation: { run: work, codeText: code } };
+    return graphOf('g', [ask, tell], edges('> pay', 'pay > tell', 'tell >'));
+  };
+  const { runId } = await runToRest(engine, line('told'));
+  const [row] = await engine.preview(await engine.locate(runId), { graph: line('told again') });
+  expect(row).toMatchObject({
+    node: ['pay'],
+    because: 'its graph has changed: a question that is not the one on record is asked anew',
+  });
+});
+
 test('W1.4 an open question that changed is closed, and an answer to it is refused', async () => {
   const { engine } = createBench();
   const { runId, waits } = await runToRest(engine, refund(5));
