@@ -170,7 +170,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   PERMISSION_DENIED: row(403, 2, 'no', '{need} may not be used here{: |reason}', '{If it may, start the process with |grant|Start the process with a grant that covers it}; else take it out.'),
   RUN_NOT_FOUND: row(404, 3, 'no', 'no run {runId}{: there is no store |missingStore}', '{|hint|List the runs with: cairn ls. One that ended may have been removed since; whether its row was lost, cairn verify tells.}'),
   RUN_EXPIRED: row(410, 3, 'no', 'run {runId} was removed on {removedOn}{ because |reason}, and its id is not used again before {until}', 'Start it under another id, or bring it back from an export or a backup. If what it did may be done again, forget it: cairn rm {runId} --forget.'),
-  RUN_EXISTS: row(409, 3, 'no', 'run {runId} exists with another {difference}', 'Use another run id, or the same graph and input.'),
+  RUN_EXISTS: row(409, 3, 'no', 'run {runId} exists with another {difference}', '{|hint|Use another run id, or the same graph and input.}'),
   RUN_FINISHED: row(409, 3, 'no', 'run {runId} is {status}', '{|hint|Fork it to go on from one of its checkpoints.}'),
   RUN_ENDED: row(409, 3, 'no', 'run {runId} has ended ({status}) and takes nothing more', 'Begin another run: send it under the next id.'),
   RUN_TIMED_OUT: row(422, 3, 'later', 'run {runId} took longer than the {ms} ms that it has', 'Resume it: it has its whole time again. Or give its graph a longer timeLimit.'),

@@ -71,6 +71,18 @@ test('EX10 an experiment in YAML says what its arms would have done, and ends by
     expect(folder.cairn('experiment', 'run', 'letters.yaml', ...wrong).code).toBe(2);
 });
 
+test('EX10 a part of the state that no run has, and an experiment that is not there, are refused with what there is', () => {
+  folder.write('wrong.yaml', JSON.stringify({ ...letters, name: 'wrong', output: 'outputs.lettr' }));
+  expect(folder.cairn('experiment', 'run', 'wrong.yaml')).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/outputs\.lettr is no part of the state.*\n.*Did you mean letter\?/u),
+  });
+  expect(folder.cairn('experiment', 'show', 'wrong')).toMatchObject({
+    code: 3,
+    err: expect.stringContaining('There are: letters.'),
+  });
+});
+
 test('EX10 pairs are shown in the order that is asked for', () => {
   const pairsBy = (...order: readonly string[]): readonly string[] => {
     const shown = folder.json('experiment', 'show', 'letters', '--verdict', 'equal,different', ...order);

@@ -1,8 +1,9 @@
 /** An experiment written as data: its workflows by name, its scorers by what they are. */
 import { CairnError } from '../errors.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
-import type { Graph } from '../graph/graph.ts';
+import { END, START, type Graph } from '../graph/graph.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
+import { nearest } from '../graph/nearest.ts';
 import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
 import { parsePath } from '../history/read/state-path.ts';
 import type { Arm, ExperimentOptions } from './experiment.ts';
@@ -73,24 +74,50 @@ export async function planData(value: unknown, load: LoadWorkflow): Promise<Plan
     refuseUnknownKeys(`the arm ${name}`, tableAt(arm ?? {}, path), armKeys);
     planned[name] = { ...changes, ...(other !== undefined && { graph: await graphAt(other, ofOther, path) }) };
   }
+  const graph = await graphAt(workflow, exportName, 'workflow');
   const options = {
     ...more,
     arms: planned,
     ...(scorers !== undefined && { scorers: readScorers(scorers) }),
-    ...(output !== undefined && { output: partAt(textAt(output, 'output')) }),
+    ...(output !== undefined && { output: partAt(textAt(output, 'output'), [graph, ...graphsOf(planned)]) }),
   } as unknown as ExperimentOptions;
   const failing = failOn === undefined || Array.isArray(failOn) ? failOn : [textAt(failOn, 'failOn')];
   return {
-    graph: await graphAt(workflow, exportName, 'workflow'),
+    graph,
     options,
     thresholds: readThresholds(failing as readonly string[] | undefined, minEqual),
   };
 }
 
-/** The part of a state at a path: `outputs.draft`. */
-function partAt(path: string): (state: StateView) => unknown {
+const graphsOf = (arms: Readonly<Record<string, Arm>>): readonly Graph[] =>
+  Object.values(arms).flatMap(({ graph }) => (graph === undefined ? [] : (graphOf(graph) ?? [])));
+
+const stateParts: readonly (keyof StateView)[] = [
+  'input',
+  'outputs',
+  'scratch',
+  'artifacts',
+  'diagnostics',
+  'failures',
+];
+
+/** The part of a state at a path: `outputs.draft`. @throws CONFIG_INVALID no run of these graphs has such a part */
+function partAt(path: string, graphs: readonly Graph[]): (state: StateView) => unknown {
   const keys = parsePath(path);
+  const [part = '', node] = keys;
+  const nodes = graphs.flatMap(({ nodes: all }) => all.map(({ id }) => id)).filter((id) => id !== START && id !== END);
+  if (!(stateParts as readonly string[]).includes(part)) refuseName(path, part, stateParts);
+  if (part === 'outputs' && node !== undefined && !nodes.includes(node)) refuseName(path, node, nodes);
   return (state) => keys.reduce<unknown>((at, key) => (at as Data | null | undefined)?.[key], state);
+}
+
+function refuseName(path: string, name: string, known: readonly string[]): never {
+  const guess = nearest(name, known);
+  throw new CairnError('CONFIG_INVALID', {
+    path: 'output',
+    reason: `${path} is no part of the state: there is no ${name}`,
+    hint: `${guess === undefined ? '' : `Did you mean ${guess}? `}There are: ${[...new Set(known)].join(', ')}.`,
+  });
 }
 
 const kinds: Readonly<Record<string, (setting: unknown) => Scorer>> = {

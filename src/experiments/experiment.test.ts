@@ -212,6 +212,31 @@ test('EX1 what reads, draws or is not declared is named', async () => {
   expect([run.rows[0]?.baseline, run.rows[0]?.arms['same']?.[0]]).toMatchObject([{ because }, { because }]);
 });
 
+test('EX1 what could not find anything is refused before it runs, and frees the name', async () => {
+  const app = await recorded(3);
+  const refusalOf = async (options: Parameters<typeof of>[0]): Promise<unknown> =>
+    experiment(app, of(options)).catch((error: unknown) => `${String(error)} ${(error as { hint?: string }).hint}`);
+  expect(await refusalOf({ dataset: { labels: { tier: 'nobody' } } })).toMatch(
+    /dataset: it has no item: no recorded run fits it/u,
+  );
+  expect(await refusalOf({ arms: { no: { answers: { finanec: 'no' } } } })).toMatch(
+    /arms\.no\.answers: none of the runs was asked finanec; they were asked finance.* Did you mean finance\?/u,
+  );
+  // A changed graph may ask what nobody was asked before.
+  const arms = { other: { graph: desk({ fee: 1 }), answers: { boss: 'no' } } };
+  expect((await experiment(app, of({ arms }))).items).toBe(3);
+  expect(await refusalOf({ arms: { no: { answers: { finance: 'no' } } } })).toMatch(
+    /was begun with other items, arms, scorers or code.* cairn experiment rm /u,
+  );
+});
+
+test('EX6 a part that neither output has is no reason to call them equal', async () => {
+  const app = await recorded(3);
+  const arms = { no: { answers: { finance: 'no' } } };
+  const { arms: found } = await experiment(app, of({ arms, scorers: [exact('smu')] }));
+  expect(found['no']?.verdicts).toEqual({ different: 3 });
+});
+
 test('EX1 a pair that differs says where first, and nothing of values under names of secrets', async () => {
   const teller = (greeting: string, password: string) =>
     new AgentGraph({}, { id: 'teller' })

@@ -14,6 +14,7 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { graphOf, resultOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
 import { derivedRunId, experimentGraphId, neverDue } from '../history/stored/run-ids.ts';
 import { parsePath } from '../history/read/state-path.ts';
+import { checkAnswers } from './check-answers.ts';
 import { compareAll, helpWith } from './compare-all.ts';
 import type { Comparing } from './compare-item.ts';
 import { readDataset } from './datasets.ts';
@@ -189,7 +190,9 @@ export async function startExperiment(
     ...(undeclared && { undeclared }),
     ...(keep === true && { keep }),
   };
-  const { items, expected } = (await knownItems(engine, runId)) ?? (await chooseItems(app, name, dataset));
+  const known = await knownItems(engine, runId);
+  const { items, expected } = known ?? (await chooseItems(app, name, dataset));
+  if (known === undefined) await checkAnswers(engine, comparing.baseline, plans, items);
   const input = {
     items,
     ...(Object.keys(expected).length > 0 && { expected }),
@@ -201,11 +204,11 @@ export async function startExperiment(
   };
   const all = { ...comparing, expected };
   const isElsewhere = (await engine.ports.store.readRun({ tenant: engine.ports.tenant, runId }))?.claim !== undefined;
-  const handle = await engine.start(experimentGraph(all, options), input, {
-    runId,
-    origin: 'experiment',
-    schedule: { dueAt: neverDue },
-  });
+  const handle = await engine
+    .start(experimentGraph(all, options), input, { runId, origin: 'experiment', schedule: { dueAt: neverDue } })
+    .catch((error: unknown) => {
+      throw CairnError.is(error, 'RUN_EXISTS') ? takenName(error, name) : error;
+    });
   const result = async (): Promise<ExperimentResult> => {
     const ended = handle.result();
     // What the forks cost is counted by the process that has the experiment, so nobody helps where that is bounded.
@@ -215,6 +218,11 @@ export async function startExperiment(
     return found;
   };
   return { runId, items: items.length, result };
+}
+
+function takenName(error: CairnError, name: string): CairnError {
+  const hint = `The experiment ${name} was begun with other items, arms, scorers or code. Give this one another name, or remove that one: cairn experiment rm ${name}`;
+  return new CairnError('RUN_EXISTS', { ...error.data, hint });
 }
 
 function resultOfExperiment({ runId, status, state, error, waits }: RunResult): ExperimentResult {
@@ -256,6 +264,7 @@ async function chooseItems(
     items.push(runId);
     if (more.expected !== undefined) expected[runId] = more.expected;
   }
+  if (items.length === 0) refuse('dataset', 'it has no item: no recorded run fits it');
   return { items, expected };
 }
 

@@ -36,10 +36,14 @@ function valueAt(output: unknown, path: string): unknown {
 
 /** Equal or different, at a path of what is compared. Default: all of it. */
 export function exact(path?: string): Scorer {
-  const at = (output: unknown): unknown => (path === undefined ? output : valueAt(output, path));
+  const partOf = (output: unknown): unknown => {
+    const part = path === undefined ? undefined : valueAt(output, path);
+    // Where the path leads nowhere it says nothing: two outputs are not equal because neither has it.
+    return part === undefined ? output : part;
+  };
   return {
     name: path === undefined ? 'exact' : `exact ${path}`,
-    score: (original, changed) => (isDeepStrictEqual(at(original), at(changed)) ? 'equal' : 'different'),
+    score: (original, changed) => (isDeepStrictEqual(partOf(original), partOf(changed)) ? 'equal' : 'different'),
   };
 }
 

@@ -1,5 +1,6 @@
 /** The operation `experiments`: what experiments found, and of one the pairs that came to a verdict, or to another one than before. */
 import { CairnError } from '../../errors.ts';
+import { nearest } from '../../graph/nearest.ts';
 import { verdicts } from '../../experiments/judge-item.ts';
 import { readAllRuns } from '../../history/access/read-all.ts';
 import { loadState } from '../../history/load/load.ts';
@@ -291,6 +292,17 @@ export const readExperiments: RoutedOperation<ReadExperimentsInput, ReadExperime
 async function readNamed(context: HistoryContext, name: string): ReturnType<typeof read> {
   const runId = derivedRunId('experiment', name);
   const run = await context.store.readRun({ tenant: context.tenant, runId });
-  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId, hint: await namesHint(context, name) });
   return read(context, run);
+}
+
+/** Which experiments there are. */
+async function namesHint(context: HistoryContext, name: string): Promise<string> {
+  const names: string[] = [];
+  for await (const run of readAllRuns(context, { graphId: experimentGraphId }))
+    if (!isMadeByExperiment(run.runId)) names.push(nameOf(run.runId));
+  if (names.length === 0) return 'There is no experiment.';
+  const guess = nearest(name, names);
+  const some = names.slice(0, 20).join(', ');
+  return `${guess === undefined ? '' : `Did you mean ${guess}? `}There are: ${some}${names.length > 20 ? ', …' : ''}.`;
 }
