@@ -40,6 +40,25 @@ test.each(Object.entries(forms))(
 );
 
 test.each(Object.entries(forms).slice(0, 2))(
+  'X3 who is asked whether a failed effect happened is told how it failed (%s)',
+  async (_, make) => {
+    const { engine } = createBench();
+    const graph = make(() => {
+      throw new Error('the connection broke');
+    });
+    await runToRest(engine, graph, {}, 'r');
+    const { waits } = await resumeToRest(engine, 'r', graph);
+    expect(waits[0]?.prompt).toMatch(
+      /^It is not known whether this external effect happened: pay.*\. It failed: the connection broke\nDid it\?$/u,
+    );
+    // That a person said `fail` is no way in which it failed.
+    await engine.answer('r', waits[0]?.waitId ?? '', 'fail');
+    expect((await resumeToRest(engine, 'r', graph)).status).toBe('failed');
+    expect((await resumeToRest(engine, 'r', graph)).waits[0]?.prompt).not.toContain('failed: it is not known');
+  },
+);
+
+test.each(Object.entries(forms).slice(0, 2))(
   'O2.8 an effect of an engine of this process that was closed is settled elsewhere as soon as it has ended (%s)',
   async (_, make) => {
     const bench = createBench({ ids: createSystemIds() });

@@ -139,9 +139,9 @@ export function clearFailedSteps(core: RunCore, activation: Activation): void {
       step.applied !== 'no' &&
       step.intent !== undefined
     ) {
-      const { error, withheld: _, ...rest } = step;
-      // The question about one that reported a failure says which.
-      setStep(core, activation.path, key, { ...rest, status: 'started', ...(step.applied === 'ended' && { error }) });
+      const { withheld: _, ...rest } = step;
+      // The question about one that failed says how.
+      setStep(core, activation.path, key, { ...rest, status: 'started' });
     } else deleteStep(core, activation, key);
   }
 }

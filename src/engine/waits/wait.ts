@@ -1,6 +1,6 @@
 /** Identities of waits, and what is waited for where an effect is in doubt or tried again later (W1, W2). */
 import { partitions } from '../../graph/contracts/node-contract.ts';
-import { reasonOf } from '../../errors.ts';
+import { reasonOf, type ErrorCode } from '../../errors.ts';
 import { shownText } from '../../state/secrecy/shown-text.ts';
 import { hashParts } from '../../state/values/canonical-text.ts';
 import type { StepRecord, WaitRecord, RunTree } from '../../state/tree.ts';
@@ -82,13 +82,20 @@ export interface DoubtReason {
   readonly isLookedUp?: boolean;
 }
 
+/** Whether a failure says no more than the question does. */
+const isDoubt = (error: unknown): boolean =>
+  (error as { readonly code?: unknown } | null)?.code === ('EFFECT_IN_DOUBT' satisfies ErrorCode);
+
 /** The question in words. An effect that ended and reported a failure may have done a part of its work; of any other nothing is known. */
 function doubtPrompt(effect: string, what: string, { applied, error }: EndOnRecord, isLookedUp: boolean): string {
   const lookedUp = isLookedUp ? 'Its lookup could not say. ' : '';
-  if (applied !== 'ended') return `It is not known whether this ${effect} effect happened: ${what}. ${lookedUp}Did it?`;
   // The question is shown whole, and a failure may quote values.
-  const message = shownText(reasonOf(error));
+  const message = error === undefined || isDoubt(error) ? '' : shownText(reasonOf(error));
   const failure = message.length > failureMax ? `${message.slice(0, failureMax).toWellFormed()}…` : message;
+  if (applied !== 'ended') {
+    const failed = failure === '' ? '' : `It failed: ${failure}\n`;
+    return `It is not known whether this ${effect} effect happened: ${what}. ${failed}${lookedUp}Did it?`;
+  }
   return `This ${effect} effect reported a failure, and may have done a part of its work: ${what}: ${failure}\n${lookedUp}Did it happen?`;
 }
 
