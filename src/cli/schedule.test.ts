@@ -177,3 +177,17 @@ test('G9 what can never be met is refused when a schedule is added', () => {
   expect(codeOf('add', 'none.yaml', '--cron', '0 2 * * *')).toBe('GRAPH_PARSE');
   expect(codeOf('pause')).toBe('USAGE_INVALID');
 });
+
+test('W7.12 an end that leaves no time is refused, also where the schedule takes the place of another, and is told as a date', () => {
+  const folder = openFolder();
+  folder.write('report.yaml', workflow);
+  const add = (...more: readonly string[]) =>
+    folder.cairn('schedule', 'add', 'report.yaml', '--cron', '0 2 * * *', ...more);
+  const refused = /bad configuration at endsAt: it is 2020-01-0\d.*, and the next time of "0 2 \* \* \*" is 20/;
+  expect(add('--ends', '2020-01-02').err).toMatch(refused);
+  expect(add().out).toContain('scheduled: report');
+  expect(add('--ends', '2020-01-02').err).toMatch(refused);
+  expect(folder.json('schedule', 'list')).toMatchObject({ schedules: [{ runId: 'cairn:schedule:report' }] });
+  expect(add('--ends', '2096-02-30').err).toContain('ends is no time: "2096-02-30"');
+  expect(add('--ends', '2096-02-29').out).toContain('  endsAt: default → 2096-02-29 00:00:00\n');
+});

@@ -62,7 +62,7 @@ export function schedulesOfFiles(files: Files): Schedules {
         file: source,
         ...(exportName !== undefined && { export: exportName }),
       };
-      return openSchedule(files.engine, fileScheduleGraph(files), ofFile, { replaces: true });
+      return openSchedule(files.engine, fileScheduleGraph(files), ofFile, { replaces: true, isByHand: true });
     },
     remove: (name) => endSchedule(files.engine, name),
     setPaused: (name, isPaused, by) => setSchedulePaused(files.engine, name, isPaused, by),

@@ -162,16 +162,23 @@ function isScheduleGraph({ graphId, graphHash }: RunRow): boolean {
   return scheduleGraph(graphId, noRuns).hash === graphHash;
 }
 
+export interface OpenOptions {
+  readonly meta?: RunMeta;
+  /** Whether to end and replace a schedule with this name and other settings. */
+  readonly replaces?: boolean;
+  /** Whether a person says the settings, so that those which never come again are a mistake also where they replace others. */
+  readonly isByHand?: boolean;
+}
+
 /**
  * Records the run of a schedule. Opening it twice with the same settings gives the same schedule, also from two processes at once.
- * @param replaces - whether to end and replace a schedule with this name and other settings
  * @throws CONFIG_INVALID there is a schedule with this name and other settings
  */
 export async function openSchedule(
   engine: Engine,
   graph: Graph,
   settings: ScheduleSettings,
-  { meta, replaces = false }: { readonly meta?: RunMeta; readonly replaces?: boolean } = {},
+  { meta, replaces = false, isByHand = false }: OpenOptions = {},
 ): Promise<OpenedSchedule> {
   let replaced: Replaced | undefined;
   for (;;) {
@@ -195,6 +202,7 @@ export async function openSchedule(
           'name',
           `there is a schedule ${settings.name} with other settings: end or replace it, or take another name`,
         );
+      if (isByHand) refuseIfPast(settings, engine.ports.clock.now());
       replaced ??= await standingOf(engine, run);
       await engine.cancel(runId);
       await ended(engine, runId);
@@ -311,11 +319,15 @@ export function runsOf(engineOf: () => Engine, start: ScheduledRuns['start']): S
 /** More runs of a schedule than go on at once. */
 const openMax = 100;
 
-/** @throws CONFIG_INVALID each year that the expression names is over */
+/** @throws CONFIG_INVALID each year that the expression names is over, or it ends before its next time */
 function refuseIfPast(settings: ScheduleSettings, now: number): void {
-  const { cron } = settings;
-  if (timesOf(settings).next(now) === undefined)
+  const { cron, timezone, endsAt } = settings;
+  if (timesOf(settings).next(now) !== undefined) return;
+  const next = timesOf({ cron, timezone }).next(now);
+  if (endsAt === undefined || next === undefined)
     throw invalid('cron', `${JSON.stringify(cron)} never comes again: its last time has passed`);
+  const times = [endsAt, next].map((at) => new Date(at).toISOString());
+  throw invalid('endsAt', `it is ${times[0]}, and the next time of ${JSON.stringify(cron)} is ${times[1]}`);
 }
 
 /** Ends a schedule. The runs that it started go on. @returns the id of its run. @throws RUN_NOT_FOUND there is none with this name */

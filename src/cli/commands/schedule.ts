@@ -61,10 +61,12 @@ const doneWords: Readonly<Record<string, string>> = {
 
 /** What an update changed: `cron: 0 2 * * * → 0 3 * * *`. */
 function changeLines({ changes = {} }: ScheduleOutput): readonly string[] {
-  const said = (value: unknown): string =>
-    typeof value === 'string' ? value : value === undefined ? 'default' : JSON.stringify(value);
+  const said = (name: string, value: unknown): string => {
+    if (name === 'endsAt' && typeof value === 'number') return formatTime(value);
+    return typeof value === 'string' ? value : value === undefined ? 'default' : JSON.stringify(value);
+  };
   return Object.entries(changes).map(([name, { before, after }]) =>
-    printable(`  ${name}: ${said(before)} → ${said(after)}`),
+    printable(`  ${name}: ${said(name, before)} → ${said(name, after)}`),
   );
 }
 

@@ -274,7 +274,10 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
       choices: ['skip', 'queue', 'cancel-previous', 'allow'],
     },
     jitterMs: { type: 'integer', description: 'runs begin up to this many ms later than they are due' },
-    ends: { type: 'text', description: 'the last time that counts: 2027-01-31, or a date with a time' },
+    ends: {
+      type: 'text',
+      description: 'the last moment that counts: 2027-01-31T18:00, or a date, of which it is the first moment',
+    },
     webhook: {
       type: 'texts',
       description:
