@@ -11,6 +11,7 @@ export function lintShape(report: Report): void {
   lintBeside(report);
   lintReach(report);
   lintBranches(report);
+  lintFanIns(report);
   lintTargets(report);
 }
 
@@ -82,6 +83,25 @@ function lintReach({ pipeline, layout, error, warn }: Report): void {
       warn('dead_end', at, `${id} leads nowhere: a run that comes to it fails there`, 'lead it on to the exit');
     else warn('unreachable_terminal', at, `no way leads from ${id} to the exit`, 'lead a way out of the loop');
   }
+}
+
+/** A fan-in that no way leads to from where branches have come together has nothing to bring together. */
+function lintFanIns({ pipeline, layout, warn }: Report): void {
+  const { branches, outgoing } = layout;
+  const joins = [...branches.values()].map(({ join }) => join);
+  const joined = reach(joins, (id, go) => {
+    for (const { to } of outgoing.get(id) ?? []) go(to);
+    const stage = pipeline.stages.get(id);
+    for (const target of stage === undefined ? [] : retryTargets(stage)) go(target);
+  });
+  for (const { id, type, at } of pipeline.stages.values())
+    if (type === 'parallel.fan_in' && !joined.has(id))
+      warn(
+        'fan_in_without_branches',
+        at,
+        `no branches come together at ${id}: it fails`,
+        'lead every branch of a component to it, or give it another shape',
+      );
 }
 
 function lintBranches({ pipeline, layout, error, warn }: Report): void {

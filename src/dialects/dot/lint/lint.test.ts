@@ -244,6 +244,18 @@ test.each<readonly [string, string, readonly string[]]>([
     ['warning unreachable_terminal 11:1', 'error parallel_join 6:1'],
   ],
   [
+    'fan_in_without_branches',
+    digraph(
+      'start -> p\np [shape=component]\np -> a -> j\np -> b -> exit\nj [shape=tripleoctagon]\nj -> exit\na [prompt=x]\nb [prompt=x]',
+    ),
+    ['warning fan_in_without_branches 9:1'],
+  ],
+  [
+    'fan_in_without_branches of a pipeline without branches',
+    digraph('start -> j -> exit\nj [shape=tripleoctagon]'),
+    ['warning fan_in_without_branches 6:1'],
+  ],
+  [
     'parallel_branch_escapes',
     digraph(
       'start -> p\np [shape=component]\np -> a -> j\np -> b -> j\nb -> exit [condition="outcome=fail"]\nj [shape=tripleoctagon]\nj -> exit\na [prompt=x]\nb [prompt=x]',
