@@ -1,4 +1,5 @@
 /** Splits a text into literal parts, `{{ values }}` and `{% if %}` statements. */
+import { nearest } from '../../../graph/nearest.ts';
 import { reportError } from '../expression/parse-text.ts';
 import { TextError } from '../expression/tokens.ts';
 import { maxErrors, type TextFault } from '../expression/template.ts';
@@ -34,6 +35,12 @@ const word = /^-?\s*[A-Za-z_]\w*(?:\.\w+|\[[^\]]*\])*\s*(?:\||-?$)/;
 function isOurs(inner: string): boolean {
   const [, called = ''] = calls.exec(inner) ?? [];
   return namespaced.test(inner) || isKnownFunction(called);
+}
+
+/** What may be meant by a name that is nothing of the workflow: with fields, its first part is the mistyped namespace. */
+function meantBy(inner: string, first: string): string {
+  const [, field] = /^-?\s*[A-Za-z_]\w*\.(\w+)/.exec(inner) ?? [];
+  return `write {{ inputs.${field !== undefined && nearest(first, ['inputs']) !== undefined ? field : first} }}`;
 }
 
 const sign = /\{\{|\}\}/g;
@@ -165,7 +172,7 @@ class Splitter {
         rule: 'T11',
         severity: 'warning',
         message: `{{${inner}}} names nothing of the workflow and stays as it is`,
-        fix: `write {{ inputs.${first} }} if the input is meant`,
+        fix: `${meantBy(inner, first)} if the input is meant`,
       });
     return false;
   }

@@ -208,6 +208,9 @@ test('T11 what no text means as ours is left, with a warning where it looks like
     text: 'a {{ nmae }}',
     faults: [{ offset: 2, severity: 'warning', fix: 'write {{ inputs.nmae }} if the input is meant' }],
   });
+  expect(translateText('{{ input.name }}', 'text', names).faults).toMatchObject([
+    { severity: 'warning', fix: 'write {{ inputs.name }} if the input is meant' },
+  ]);
 });
 
 test('T11 every character of what is written has its place in the text', () => {

@@ -208,8 +208,15 @@ function parseAt(text: string, offsetOf: (offset: number) => number): ParsedExpr
     return parseExpression(text);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    throw new TextError(offsetOf(error.offset), `the expression cannot be read: ${reasonOf(error)}`, 'correct it');
+    const reason = reasonOf(error);
+    throw new TextError(offsetOf(error.offset), `the expression cannot be read: ${reason}`, fixOf(reason));
   }
+}
+
+function fixOf(reason: string): string {
+  if (reason.includes('overload'))
+    return 'convert the value, with string(…), int(…) or double(…), or give what the operator or function takes';
+  return reason.endsWith('EOF') ? 'write the value that is missing at the end' : 'write a value there, or remove it';
 }
 
 type Piece = string | CompiledReference;

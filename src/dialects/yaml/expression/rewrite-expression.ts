@@ -161,7 +161,10 @@ class Writer {
   }
 
   #operand(tokens: readonly Token[]): void {
-    for (let index = 0; index < tokens.length;) index = this.#next(tokens, index);
+    for (let index = 0; index < tokens.length;) {
+      refuseSideBySide(tokens[index - 1], tokens[index]);
+      index = this.#next(tokens, index);
+    }
   }
 
   /** Writes the token at an index with what belongs to it. Returns the index after it. */
@@ -240,6 +243,19 @@ class Writer {
     }
     return found;
   }
+}
+
+/** Two values with nothing between them: written one after the other they could be a name that nobody wrote. @throws TextError */
+function refuseSideBySide(before: Token | undefined, token: Token | undefined): void {
+  if (before === undefined || token === undefined) return;
+  const isCall = token.kind === 'group' && token.open !== '{';
+  if (before.kind === 'operator' || token.kind === 'operator' || isCall) return;
+  const isChoice = token.kind === 'word' && (token.text === 'if' || token.text === 'else');
+  throw new TextError(
+    token.start,
+    'two values stand side by side',
+    isChoice ? 'write condition ? one : other' : 'write an operator between them, such as +, or put text in quotes',
+  );
 }
 
 function calledName({ text, start }: { readonly text: string; readonly start: number }): string {

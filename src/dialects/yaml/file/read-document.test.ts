@@ -33,6 +33,29 @@ test.each<[what: string, text: string, place: string, message: RegExp]>([
   expect(first).toMatch(message);
 });
 
+test.each<[text: string, place: string]>([
+  ['a: { m: echo ${who} }\nb:\n  - c: 1\n', '1:15'],
+  ['a: [ ${who}, b ]\n', '1:7'],
+  ['a: { m: {{ inputs.who }} }\n', '1:9'],
+  ['a: {{ inputs.who }}\n', '1:4'],
+  ['a: {{ inputs.who }} and more\n', '1:21'],
+  ['a: {% if x %}b{% endif %}\n', '1:5'],
+])('Y1 a reference without quotes is one fault that says so: %j', (text, place) => {
+  const { faults } = readDocument(text, 'f.yaml');
+  expect(faults).toEqual([
+    expect.objectContaining({
+      place: `f.yaml:${place}`,
+      message: 'a reference stands in a text without quotes, so that its { begins a mapping',
+      fix: "put the whole text into quotes: '… ${x} …', or '{{ x }} …'",
+    }),
+  ]);
+});
+
+test('Y1 a mapping in brackets with another fault is no reference', () => {
+  for (const text of ['a: { @x: 1 }\n', 'a: { b: 1 } c\n', 'a: { b: [1 }\n'])
+    expect(faultsOf(text).join()).not.toContain('a reference');
+});
+
 test('Y1 aliases of aliases that would fill the memory are a fault', () => {
   const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
   for (let depth = 1; depth <= 9; depth += 1) {

@@ -188,7 +188,14 @@ function syntaxFaults(
   text: string,
   placeAt: (offset: number) => string,
 ): readonly Violation[] {
-  return [...document.errors, ...document.warnings].slice(0, faultsMax).map(({ code, message, pos }) => {
+  const all = [...document.errors, ...document.warnings];
+  const unquoted = all.findIndex(({ pos }) => isUnquotedReference(text, pos[0]));
+  // What follows such a place, and tokens after the first fault, are faults only because of it.
+  const own = (unquoted < 0 ? all : all.slice(0, unquoted + 1)).filter(
+    ({ message }, index) => index === 0 || !message.includes('token in YAML stream'),
+  );
+  return own.slice(0, faultsMax).map(({ code, message, pos }, index) => {
+    if (index === unquoted) return fault(placeAt(pos[0]), ...unquotedReference);
     const line = text.slice(text.lastIndexOf('\n', pos[0] - 1) + 1, pos[1] + 1);
     const hasTab = code === 'TAB_AS_INDENT' || /^\s*\t/.test(line);
     if (hasTab) return fault(placeAt(pos[0]), 'a tab stands in the indentation', 'indent with spaces');
@@ -200,6 +207,19 @@ function syntaxFaults(
     const fix = indentFix(text, pos[0], code) ?? fixOf(code);
     return fault(placeAt(pos[0]), (message.split('\n')[0] ?? message).slice(0, 300), fix);
   });
+}
+
+const unquotedReference = [
+  'a reference stands in a text without quotes, so that its { begins a mapping',
+  "put the whole text into quotes: '… ${x} …', or '{{ x }} …'",
+] as const;
+
+/** Whether a fault of the syntax is in a text with `${x}`, `{{ x }}` or `{% if x %}` that is not quoted. */
+function isUnquotedReference(text: string, at: number): boolean {
+  const before = text.slice(Math.max(text.lastIndexOf('\n', at - 1) + 1, at - 200), at);
+  const [previous, here, next] = [text[at - 1], text[at], text[at + 1]];
+  if (here === '{') return previous === '$' || next === '{' || next === '%';
+  return (here === '%' && previous === '{') || /\{\{[^{}'"]*\}\}[ \t]*$/.test(before);
 }
 
 /** What to say if the indentation is wrong and not the content. */
@@ -290,7 +310,9 @@ function readMap(reading: Reading, map: YAMLMap.Parsed, depth: number): unknown 
   const entries = new Map<string, unknown>();
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? key.value : undefined;
-    if (typeof name !== 'string') {
+    if (isMap(key) && key.flow === true && key.range[0] === map.range[0] + 1)
+      addFault(reading, map, ...unquotedReference);
+    else if (typeof name !== 'string') {
       const what = isScalar(key)
         ? `${formatValue(name)} (${name === null ? 'null' : typeof name})`
         : 'a collection or alias';
