@@ -83,3 +83,23 @@ export const paying = graph.addEdge('ask', END).compile();
   own.write('paying.ts', module('ask'));
   expect(own.json('preview', 'm')).toMatchObject({ findings: [{ kind: 'loses', node: 'price' }] });
 });
+
+test('X5.4 a run whose file has its graph no more bricks under that file, and is named as one of another graph under others', () => {
+  const own = openFolder();
+  const library = new URL('../index.ts', import.meta.url).href;
+  const module = (id: string): string => `import { AgentGraph, END, humanNode, START } from '${library}';
+export const graph = new AgentGraph({}, { id: '${id}' })
+  .addNode('ask', humanNode({ prompt: 'Pay?' }))
+  .addEdge(START, 'ask')
+  .addEdge('ask', END)
+  .compile();
+`;
+  own.write('pay.ts', module('pay'));
+  own.cairn('run', 'pay.ts', '--run-id', 'r');
+  own.write('pay.ts', module('payment'));
+  own.write('other.ts', module('other'));
+  const gone = own.cairn('check', '--file', 'pay.ts');
+  expect([gone.code, gone.out]).toEqual([1, expect.stringContaining('pay.ts has no graph pay any more')]);
+  const other = own.cairn('check', '--file', 'other.ts');
+  expect([other.code, other.err]).toEqual([0, expect.stringContaining('1 run of other graphs not checked: pay (1)')]);
+});

@@ -37,12 +37,14 @@ const tones: Readonly<Record<CheckedGroup['verdict'], Tone>> = {
   'goes on': 'good',
 };
 
+/** The most other graphs that are named. */
+const othersMax = 10;
 const indent = ' '.repeat(6);
 const whyOf = ({ findings }: CheckedGroup): string => findings.map(findingText).join('; ');
 
 /** A line for each group, and below it a line for each thing that would happen. */
 function printTable({ screen }: Session, output: CheckRunsOutput): void {
-  const { groups, count, others, leftOut } = output;
+  const { groups, count, others, otherGraphs, leftOut } = output;
   if (count === 0) screen.note('No open run to check.');
   else {
     const [head = '', ...rows] = formatTable(
@@ -65,7 +67,11 @@ function printTable({ screen }: Session, output: CheckRunsOutput): void {
     screen.note('', ...wrap(printable(`${graphId}: ${sameSourceText(nodes)}`), screen.rowWidth));
   screen.note('', summaryOf(output));
   if (leftOut > 0) screen.note(`${countOf(leftOut, 'run')} left out of the sample.`);
-  if (others > 0) screen.note(`${countOf(others, 'run')} of other graphs not checked.`);
+  if (others > 0) {
+    const named = Object.entries(otherGraphs).map(([graphId, runs]) => `${graphId} (${runs})`);
+    const told = [...named.slice(0, othersMax), ...(named.length > othersMax ? ['…'] : [])].join(', ');
+    screen.note(...wrap(printable(`${countOf(others, 'run')} of other graphs not checked: ${told}`), screen.rowWidth));
+  }
 }
 
 function summaryOf({ count, verdicts, isFailing }: CheckRunsOutput): string {

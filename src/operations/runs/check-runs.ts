@@ -4,6 +4,7 @@ import { described, flag, keyed, listOf, objectOf, oneOf, text, texts, whole } f
 import { findingKinds, type FindingKind, type RunCheck, type RunFinding } from '../../engine/run-check.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
+import { loadState } from '../../history/load/load.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow, StoredStatus } from '../../ports/store.ts';
 import type { RoutedOperation, WorkContext } from '../contract/operation.ts';
@@ -41,6 +42,8 @@ export interface CheckRunsOutput {
   readonly sameSource: readonly { readonly graphId: string; readonly nodes: readonly string[] }[];
   /** Open runs of graphs that the file does not have. */
   readonly others: number;
+  /** How many of them there are of each graph, by its id. */
+  readonly otherGraphs: Readonly<Record<string, number>>;
   /** Runs that were left out of the sample. */
   readonly leftOut: number;
   /** Whether a run has a finding that the check is to fail on. */
@@ -97,6 +100,7 @@ export const checkRuns: RoutedOperation<CheckRunsInput, CheckRunsOutput, WorkCon
     ),
     sameSource: listOf(objectOf({ graphId: text, nodes: texts })),
     others: described(whole, 'open runs of other graphs'),
+    otherGraphs: described(keyed, 'how many of them there are of each graph'),
     leftOut: described(whole, 'runs that were left out of the sample'),
     isFailing: described(flag, 'whether a run has a finding that the check is to fail on'),
   }),
@@ -111,8 +115,10 @@ export const checkRuns: RoutedOperation<CheckRunsInput, CheckRunsOutput, WorkCon
     const known = new KnownGraphs(context);
     for await (const run of openRuns(context, input)) {
       const graph = graphs?.find(({ id }) => id === run.graphId);
-      if (graphs !== undefined && graph === undefined) tally.others += 1;
-      else if (tally.takes(run, input.sample)) tally.add(await checkOne(context, run, graph ?? known, input.replay));
+      if (graphs !== undefined && graph === undefined) {
+        if (await hasLostGraph(context, run, input)) tally.add(lostGraph(run, input.file));
+        else tally.leave(run);
+      } else if (tally.takes(run, input.sample)) tally.add(await checkOne(context, run, graph ?? known, input.replay));
     }
     return tally.output(failOn);
   },
@@ -145,6 +151,30 @@ async function* openRuns(
     yield* page.rows;
     ({ cursor } = page);
   } while (cursor !== undefined);
+}
+
+/** Whether a run goes on with this very file, which has its graph no more: its id is another one now, or it was taken out. */
+async function hasLostGraph(
+  { store, blobs, savedSource }: WorkContext,
+  run: RunRow,
+  { file, export: exportName }: CheckRunsInput,
+): Promise<boolean> {
+  const { text, source } = metaOf(run);
+  // One that keeps its text goes on with that.
+  if (file === undefined || exportName !== undefined || text !== undefined || source !== savedSource(file))
+    return false;
+  try {
+    const { definition } = (await loadState(store, blobs, run)).root;
+    return definition?.source === undefined || definition.source === source;
+  } catch (error) {
+    if (CairnError.is(error)) return false;
+    throw error;
+  }
+}
+
+function lostGraph({ runId, graphId, graphHash, status }: RunRow, file = ''): RunCheck {
+  const why = `${file} has no graph ${graphId} any more, with which the run goes on`;
+  return { runId, graphId, graphHash, status, findings: [{ kind: 'bricks', why }], sameSource: [] };
 }
 
 async function checkOne(
@@ -201,8 +231,13 @@ class Tally {
   readonly #groups = new Map<string, { readonly check: RunCheck; readonly runs: string[]; count: number }>();
   readonly #taken = new Map<string, number>();
   readonly #sameSource = new Map<string, Set<string>>();
-  others = 0;
+  readonly #others = new Map<string, number>();
   leftOut = 0;
+
+  /** Takes a run that is not checked, since the file does not have its graph. */
+  leave({ graphId }: RunRow): void {
+    this.#others.set(graphId, (this.#others.get(graphId) ?? 0) + 1);
+  }
 
   /** Whether a run is still wanted of its version of a graph. */
   takes({ graphId, graphHash }: RunRow, sample = Number.POSITIVE_INFINITY): boolean {
@@ -246,7 +281,8 @@ class Tally {
       sameSource: [...this.#sameSource]
         .filter(([, nodes]) => nodes.size > 0)
         .map(([graphId, nodes]) => ({ graphId, nodes: [...nodes].sort() })),
-      others: this.others,
+      others: [...this.#others.values()].reduce((sum, count) => sum + count, 0),
+      otherGraphs: Object.fromEntries(this.#others),
       leftOut: this.leftOut,
       isFailing: groups.some(({ findings }) => findings.some(({ kind }) => failOn.includes(kind))),
     };
