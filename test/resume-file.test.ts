@@ -31,3 +31,14 @@ test('H3 the file that a resume names is taken by later resumes, and the log say
   const { code, out } = folder.cairn('resume', 'r');
   expect([code, out]).toEqual([0, expect.stringMatching(/^completed r@/u)]);
 });
+
+test('H3 a resume that is refused under the file that it names does not say that this is the run’s file now', () => {
+  const folder = openFolder();
+  folder.write('a.ts', module);
+  folder.write('b.ts', module.replace("id: 'two'", "id: 'three'"));
+  expect(folder.cairn('run', 'a.ts', '--run-id', 'r').code).toBe(0);
+  const refused = folder.cairn('resume', 'r', '--file', 'b.ts');
+  expect([refused.code, refused.err]).toEqual([3, expect.stringContaining('RUN_GRAPH_CHANGED')]);
+  expect(refused.err).not.toContain('from now on');
+  expect(refused.err).toContain('Give the graph its id back, or name the file that has the graph');
+});

@@ -47,6 +47,9 @@ test('X5.4 a question that is removed while it waits fails a check that is told 
     expect(folder.cairn('check', '--file', 'passes.yaml', '--fail-on', kind).code).toBe(1);
   const { out } = folder.cairn('check', '--file', 'passes.yaml');
   expect(out).toContain('approve: removed while it waits: the run goes on without an answer');
+  expect(folder.cairn('check', '--file', 'price.yaml').out.replaceAll(/\s+/gu, ' ')).toContain(
+    'price: removed: its output stays on record, and nobody reads it; quote is the same under another name: say so (renamed; renamed_from in YAML and DOT)',
+  );
 });
 
 test('X5.4 a preview of a resume under a file says what is removed, added and asked anew, and why', () => {
@@ -56,7 +59,7 @@ test('X5.4 a preview of a resume under a file says what is removed, added and as
   };
   expect(rows.map(({ node, prediction }) => `${node.join('/')} ${prediction}`)).toContain('approve asks');
   expect(findings.map(({ kind, node, why }) => `${kind} ${node}: ${why}`)).toEqual([
-    'loses price: removed: its output stays on record, and nobody reads it',
+    'loses price: removed: its output stays on record, and nobody reads it; quote is the same under another name: say so (renamed; renamed_from in YAML and DOT)',
     'differs quote: added, and skipped: the run is past it',
   ]);
   const { out } = folder.cairn('preview', 'r1', '--file', 'passes.yaml');

@@ -1,5 +1,7 @@
 /** `cairn resume` */
 import { printable } from '../../operations/format/terminal.ts';
+import type { App } from '../../app/open-app.ts';
+import type { RunStanding } from '../../operations/contract/operation.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { type Command, allowField, ofOperation } from '../command.ts';
 import { follow } from '../live/follow.ts';
@@ -22,7 +24,11 @@ export const resumeCommand: Command<ResumeArguments> = {
   execute(session, { allow, ...input }) {
     // What a preview said is compared with the first resume, not with those after answers.
     const { run: _run, expect: _expect, ...resume } = input;
-    if (input.file !== undefined) session.screen.note(`The run's file is ${printable(input.file)} from now on.`);
-    return follow(session, (app) => perform(resumeRun, app, input), { run: input.run, resume, allow });
+    const begin = async (app: App): Promise<RunStanding> => {
+      const standing = await perform(resumeRun, app, input);
+      if (input.file !== undefined) session.screen.note(`The run's file is ${printable(input.file)} from now on.`);
+      return standing;
+    };
+    return follow(session, begin, { run: input.run, resume, allow });
   },
 };

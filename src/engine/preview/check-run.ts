@@ -1,6 +1,6 @@
 /** What would become of one run under other code: a preview, with what is lost, asked anew, or in the way (X5.4). */
 import { CairnError } from '../../errors.ts';
-import { compareStructures, type GraphDifference } from '../../graph/compile/compare-graphs.ts';
+import { compareStructures, probableRenames, type GraphDifference } from '../../graph/compile/compare-graphs.ts';
 import { undeclaredFunctions } from '../../graph/compile/compile-graph.ts';
 import type { Graph, GraphStructure } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
@@ -45,7 +45,7 @@ export async function checkRun(
       : [];
     // Before the preview, which changes the state.
     const ofState = [
-      ...ofDifferences(differences, root),
+      ...ofDifferences(differences, root, isOther ? probableRenames(stored, graph) : new Map()),
       ...(isOther ? [...ofAgents(stored, graph, root), ...ofApprovals(stored, graph, root)] : []),
     ];
     const sameSource = ofSource(graph, root, recoded);
@@ -80,13 +80,15 @@ const inTheWayBy: Readonly<Record<string, string>> = {
   'needs-consent': '; a resume is refused unless it leaves it out (leaveOutAdded)',
 };
 
+const removedHint = '; put it back, or say which node it is now (renamed; renamed_from in YAML and DOT)';
+
 function ofRefusal(error: CairnError, { runId }: RunRow): readonly RunFinding[] {
   const differences = (error.data['differences'] ?? []) as readonly GraphDifference[];
   const inTheWay = differences.filter(({ verdict }) => verdict !== 'compatible');
   if (inTheWay.length > 0)
     return inTheWay.map(({ what, detail, verdict }) => ({
       kind: 'bricks',
-      why: `${what}: ${detail}${inTheWayBy[verdict] ?? ''}`,
+      why: `${what}: ${detail}${inTheWayBy[verdict] ?? ''}${what === 'node removed' ? removedHint : ''}`,
     }));
   return [{ kind: 'bricks', why: `${error.code}: ${error.message.replaceAll(runId, 'RUN')}` }];
 }
@@ -105,7 +107,11 @@ function changedNodes(
   };
 }
 
-function ofDifferences(differences: readonly GraphDifference[], root: RunTree): readonly RunFinding[] {
+function ofDifferences(
+  differences: readonly GraphDifference[],
+  root: RunTree,
+  renames: ReadonlyMap<string, string>,
+): readonly RunFinding[] {
   const { frame } = root;
   return differences.flatMap(({ what, detail }): readonly RunFinding[] => {
     const [node = '', ...more] = detail.split('; ');
@@ -121,7 +127,12 @@ function ofDifferences(differences: readonly GraphDifference[], root: RunTree): 
     if (record.fired === undefined) return ofRemovedWaits(node, root);
     const hasOutput = record.output !== undefined || record.outputOfSteps !== undefined;
     const why = hasOutput ? 'removed: its output stays on record, and nobody reads it' : 'removed: it has run';
-    return [{ kind: 'loses', node, why }];
+    const name = renames.get(node);
+    const renamed =
+      name === undefined
+        ? ''
+        : `; ${name} is the same under another name: say so (renamed; renamed_from in YAML and DOT)`;
+    return [{ kind: 'loses', node, why: `${why}${renamed}` }];
   });
 }
 

@@ -225,6 +225,27 @@ export function compareStructures(stored: GraphStructure, current: Graph, live: 
   return { verdict: verdict ?? 'unchanged', differences };
 }
 
+/** Nodes that are gone, and the new one that is the same but for its id, where there is one: it was probably renamed. */
+export function probableRenames(stored: GraphStructure, current: Graph): ReadonlyMap<string, string> {
+  const [before, now] = [stored, current.structure].map(({ nodes }) => new Set(nodes.map(({ id }) => String(id))));
+  const formsOf = ({ nodes }: GraphStructure, code: GraphStructure['nodeCode'], others = new Set<string>()) =>
+    nodes.flatMap(({ id, outputAs, ...rest }) => {
+      const name = String(id);
+      if (others.has(name)) return [];
+      const form = canonicalText([rest, outputAs === id ? null : (outputAs ?? null), code?.[name] ?? null]);
+      return [{ name, form }];
+    });
+  const gone = formsOf(stored, stored.nodeCode, now);
+  const added = formsOf(current.structure, current.nodeCode, before);
+  return new Map(
+    gone.flatMap(({ name, form }) => {
+      const same = added.filter((one) => one.form === form);
+      const isOnly = same.length === 1 && gone.filter((one) => one.form === form).length === 1;
+      return isOnly ? [[name, same[0]?.name ?? ''] as const] : [];
+    }),
+  );
+}
+
 // Finds the nodes of a changed graph that a run has already passed and that nothing still to come leads to, so that
 // they will never run (H3).
 
