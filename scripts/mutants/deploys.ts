@@ -54,9 +54,23 @@ export const deployMutants: readonly Mutant[] = [
   {
     name: 'a check does not tell that nobody decides any more at a removed question',
     file: 'src/engine/preview/check-run.ts',
-    old: "    { kind: 'loses', node, why: `removed while it waits: the run goes on without an answer to its ${what}` },\n",
+    old: "    { kind: 'loses', node, why: `removed while it waits: the run goes on without an answer to its ${what}${renamed}` },\n",
     new: '',
     tests: ['test/removed-while-waiting.test.ts'],
+  },
+  {
+    name: 'a node that is moved to where a run is past is not told',
+    file: 'src/graph/compile/compare-graphs.ts',
+    old: 'const isMoved = isMovable && !isAdded && !visited.has(id) && !passedBefore.has(id);',
+    new: 'const isMoved = false;',
+    tests: ['src/engine/commands/added-nodes.test.ts'],
+  },
+  {
+    name: 'a check passes where a resume is refused for effects that would be left out',
+    file: 'src/engine/preview/check-run.ts',
+    old: 'leaveOutAdded = false }',
+    new: 'leaveOutAdded = true }',
+    tests: ['test/check-runs.test.ts'],
   },
   {
     name: 'a renamed node is read under its new name alone',

@@ -123,28 +123,30 @@ function ofDifferences(
       return [{ kind: 'differs', node, why: 'moved, and skipped: it was ahead, and the run is past where it is now' }];
     if (what !== 'node removed') return [];
     const record = Object.hasOwn(frame.nodes, node) ? (frame.nodes[node] as NodeRecord) : undefined;
-    if (record === undefined) return [{ kind: 'differs', node, why: 'removed before the run came to it' }];
-    if (record.fired === undefined) return ofRemovedWaits(node, root);
-    const hasOutput = record.output !== undefined || record.outputOfSteps !== undefined;
-    const why = hasOutput ? 'removed: its output stays on record, and nobody reads it' : 'removed: it has run';
     const name = renames.get(node);
     const renamed =
       name === undefined
         ? ''
         : `; ${name} is the same under another name: say so (renamed; renamed_from in YAML and DOT)`;
+    if (record === undefined) return [{ kind: 'differs', node, why: 'removed before the run came to it' }];
+    if (record.fired === undefined) return ofRemovedWaits(node, root, renamed);
+    const hasOutput = record.output !== undefined || record.outputOfSteps !== undefined;
+    const why = hasOutput ? 'removed: its output stays on record, and nobody reads it' : 'removed: it has run';
     return [{ kind: 'loses', node, why: `${why}${renamed}` }];
   });
 }
 
 /** A node that is removed while the run waits at it. What a person was to decide there is decided by nobody, so that both are told. */
-function ofRemovedWaits(node: string, { waits }: RunTree): readonly RunFinding[] {
+function ofRemovedWaits(node: string, { waits }: RunTree, renamed: string): readonly RunFinding[] {
   const open = Object.values(waits).filter((wait) => wait.node[0] === node);
   const questions = open.filter(({ kind }) => kind === 'question' || kind === 'doubt');
   if (questions.length === 0)
-    return [{ kind: 'loses', node, why: 'removed while it waits: the run goes on without what it waits for' }];
+    return [
+      { kind: 'loses', node, why: `removed while it waits: the run goes on without what it waits for${renamed}` },
+    ];
   const what = questions.some(({ isApproval }) => isApproval === true) ? 'approval' : 'question';
   return [
-    { kind: 'loses', node, why: `removed while it waits: the run goes on without an answer to its ${what}` },
+    { kind: 'loses', node, why: `removed while it waits: the run goes on without an answer to its ${what}${renamed}` },
     { kind: 'asks', node, why: `its ${what} is closed as changed: an answer to it is kept and not used` },
   ];
 }

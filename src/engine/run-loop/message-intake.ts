@@ -180,11 +180,11 @@ export class MessageIntake {
     const wait = Object.hasOwn(core.root.waits, row.name) ? core.root.waits[row.name] : undefined;
     const { by = 'person', isRuled, isTimeout } = body;
     // It was closed as changed after the answer was given: what was said is kept.
+    const who = { ...actorIn(body), by };
     if (wait === undefined)
-      return core.draft.note({ kind: 'changed', wait: row.name, by, detail: { answer: body.value } });
+      return core.draft.note({ kind: 'changed', wait: row.name, ...who, detail: { answer: body.value } });
     // Posted by who did not know the question, or not its rules: it stays open, for the next answer.
     if (isBound(wait) && isRuled !== true && by !== 'timeout') return;
-    const who = { ...actorIn(body), by };
     if (isTimeout === true) closeWait(core, row.name, { error: timeoutOf(wait), by });
     else closeWait(core, row.name, { output: body.value, outputJson, ...who });
   }

@@ -52,3 +52,25 @@ test('D44 acts of people and tokens are told in order, with who, by which door a
     { act: 'cancel', by: 'cleo', door: 'mcp', said: { reason: 'enough' } },
   ]);
 });
+
+test('D44 an answer whose question was closed as changed before it was taken is told, as one that is not used', async () => {
+  const { engine, store, clock } = createBench();
+  const asking = (...ids: readonly string[]) =>
+    graphOf(
+      'g',
+      ids.map((id) => node(id, 'human', (ctx) => ctx.ask({ prompt: id }))),
+      edges(`> ${ids[0]}`, ...ids.map((id, at) => `${id} > ${ids[at + 1] ?? ''}`)),
+    );
+  const paused = await (await engine.start(asking('old', 'last'), {}, { runId: 'r' })).result();
+  await engine.answer('r', paused.waits[0]?.waitId ?? '', 'yes', { by: 'bob', door: 'http' });
+  await resumeToRest(engine, 'r', asking('new', 'last'));
+  const context: ReadContext = { tenant: 'default', store, isWorkerDead: () => undefined, now: clock.now };
+  expect((await auditRun.run(context, { run: 'r' })).acts.at(-1)).toMatchObject({
+    act: 'answer',
+    by: 'bob',
+    door: 'http',
+    said: 'yes',
+    isUnused: true,
+    wait: paused.waits[0]?.waitId,
+  });
+});

@@ -33,6 +33,8 @@ export interface Act {
   readonly checkpointId?: string;
   readonly seq?: number;
   readonly isPending?: true;
+  /** An answer whose question was closed as changed before it was taken: it is kept, and not used. */
+  readonly isUnused?: true;
   /** The node that asked, from the root of the run. */
   readonly node?: readonly string[];
   readonly wait?: string;
@@ -69,6 +71,10 @@ export const auditRun: RoutedOperation<AuditRunInput, AuditRunOutput> = {
           checkpointId: text,
           seq: whole,
           isPending: described(flag, 'whether it is posted, and waits to be taken'),
+          isUnused: described(
+            flag,
+            'whether its question was closed as changed before it was taken, so that it is not used',
+          ),
           node: texts,
           wait: text,
           said: described(
@@ -124,7 +130,7 @@ function actsOf({ run, checkpoint }: HistoryEntry, part: ChangePart): readonly A
   const { seq, at } = checkpoint;
   const done = doneBy(part, checkpoint.ops as readonly Op[]);
   if (done === undefined) return [];
-  const { who, act, said } = done;
+  const { who, act, said, isUnused } = done;
   const { node, wait } = part;
   return [
     {
@@ -137,6 +143,7 @@ function actsOf({ run, checkpoint }: HistoryEntry, part: ChangePart): readonly A
       ...(node !== undefined && { node }),
       ...(wait !== undefined && { wait }),
       ...(said !== undefined && { said }),
+      ...(isUnused && { isUnused }),
     },
   ];
 }
@@ -145,6 +152,7 @@ interface Done {
   readonly who: Who;
   readonly act: Act['act'];
   readonly said?: unknown;
+  readonly isUnused?: true;
 }
 
 /** What somebody did by a part of a change; undefined if the run did it itself. */
@@ -154,6 +162,10 @@ function doneBy(part: ChangePart, ops: readonly Op[]): Done | undefined {
   if (kind === 'signal') return { who: part, act: kind, said: detail };
   if (kind === 'answer' && by === 'signal') return { who: sender ?? {}, act: 'signal', said: answerIn(ops, step) };
   if (kind === 'answer' && isAct(by)) return { who: part, act: kind, said: answerIn(ops, step) };
+  if (kind === 'changed' && isAct(by)) {
+    const { answer } = (detail ?? {}) as { readonly answer?: unknown };
+    return { who: part, act: 'answer', said: answer, isUnused: true };
+  }
   if (kind === 'cancel') return { who: part, act: kind, said: detail };
   if (kind === 'end' && part.status === 'cancelled' && (by !== undefined || detail !== undefined))
     return { who: part, act: 'cancel', said: detail };
