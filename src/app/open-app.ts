@@ -4,10 +4,9 @@ import type { EngineOptions, Isolation, RunMeta } from '../engine/api.ts';
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import type { Graph } from '../graph/graph.ts';
-import { findGraphOf, readGraphText } from '../engine/commands/find-graph.ts';
+import { findGraphOf } from '../engine/commands/find-graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import type { ScheduleContext } from '../operations/runs/schedules.ts';
-import { isFromText } from '../operations/runs/run-outputs.ts';
 import type { WatchedEvent, WorkContext } from '../operations/contract/operation.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
@@ -31,7 +30,8 @@ import type { FileDialects } from './workflows/file-dialects.ts';
 import { bulkGraph, bulkGraphId } from '../operations/runs/bulk-run.ts';
 import { readVersion } from './version.ts';
 import { lazySendWebhook } from './webhooks/lazy-send-webhook.ts';
-import { cleanUpEvery, mergeSettings, CleanUpsAfterRuns } from './keep-clean.ts';
+import { cleanUpEvery, CleanUpsAfterRuns } from './keep-clean.ts';
+import { settingsReader } from './retention-settings.ts';
 import { createTenantEngines } from './tenant-engines.ts';
 import { configureLimit } from '../graph/limit.ts';
 
@@ -348,17 +348,6 @@ export async function openApp(options: AppOptions): Promise<App> {
       await store.close();
     }),
   };
-}
-
-/** Reads what is kept of a run's graph: as its text says, else as the configuration does. */
-function settingsReader(
-  { checkpoint, retention }: FoundConfig,
-  { readSettings }: GraphLoader,
-  texts: EngineOptions,
-): CleanUpContext['settingsOf'] {
-  const ofConfig = retention === undefined ? checkpoint : { ...checkpoint, retention };
-  return async (run) =>
-    mergeSettings(ofConfig, isFromText(run) ? await readSettings(await readGraphText(texts, run)) : undefined);
 }
 
 /** A process that advances suspects does as this one does. No other process could open a store of one. */

@@ -92,3 +92,8 @@ export interface TextWorkflow {
 export function dialectOf(text: string): string | undefined {
   return /^\{"dialect":"([a-z][a-z0-9-]*)"/u.exec(text)?.[1];
 }
+
+/** Whether a text recorded with a run was given by a client, and is no file's. */
+export function isInlineText(text: string): boolean {
+  return /^\{"dialect":"[a-z][a-z0-9-]*","origin":"inline"/u.test(text);
+}

@@ -81,6 +81,9 @@ describe.skipIf(typeof found === 'string')(
       const elsewhere = openFolder();
       const refused = elsewhere.cairn('resume', 'foreign');
       expect(refused.err).toContain('PERMISSION_DENIED');
+      // A configuration names no server, so it is no way out.
+      expect(refused.err).toContain('(--file)');
+      expect(refused.err).not.toContain('configuration');
       expect(refused.err).toMatch(/Shell is not allowed here/);
       elsewhere.write('shout.yaml', shout.replace('loud', 'other'));
       expect(elsewhere.cairn('resume', 'foreign').err).toContain('PERMISSION_DENIED');

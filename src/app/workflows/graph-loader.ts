@@ -1,5 +1,5 @@
 /** Finds graphs for commands and runs: in modules, in files, by the names of workflows, and in texts recorded with runs. */
-import { dialectOf, type TextWorkflow, type CheckpointSettings } from '../../dialects/text-workflow.ts';
+import { dialectOf, isInlineText, type TextWorkflow, type CheckpointSettings } from '../../dialects/text-workflow.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { CairnError, commandText } from '../../errors.ts';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -87,6 +87,8 @@ export interface GraphLoader {
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   /** The checkpoint settings in a text recorded with a run; undefined if there are none or the text cannot be read any more. */
   readonly readSettings: (text: string | undefined) => Promise<CheckpointSettings | undefined>;
+  /** Whether a text recorded with a run is not somebody else's: of an import, a backup or a client; or a file here gives the same text. */
+  readonly isOwnText: (meta: RunMeta, text: string) => Promise<boolean>;
   /** What a text recorded with a run reaches for, a line each. */
   readonly needsOf: (text: string) => Promise<readonly string[]>;
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
@@ -138,10 +140,16 @@ async function needsOf(dialects: TextDialects, text: string): Promise<readonly s
 }
 
 /** How a text may count as a file's, if the store is not trusted, or the run was restored. */
-const waysOfUntrusted =
-  'resume with the file that it was read from (--file), or have it in this folder, as it was; or, if the store is yours, name it as `store` in the configuration of this folder';
+const waysOnServer = 'resume with the file that it was read from (--file), or have it in this folder, as it was';
+const waysOfUntrusted = `${waysOnServer}; or, if the store is yours, name it as \`store\` in the configuration of this folder`;
 const waysOfRestored =
   'have the file that it was read from in this folder, as it was; or, if the backup is yours, restore it with --trust';
+
+/** A configuration names no server. */
+function waysOf(store: StoreTrust, isRestored: boolean): string {
+  if (isRestored) return waysOfRestored;
+  return store === 'server' ? waysOnServer : waysOfUntrusted;
+}
 
 function scheduledElsewhere(file: string): CairnError {
   const need = `${file}, which a schedule of this store names,`;
@@ -181,6 +189,21 @@ function ownTexts({
       }
     return own.has(text);
   };
+}
+
+async function settingsIn(dialects: TextDialects, text: string | undefined): Promise<CheckpointSettings | undefined> {
+  if (text === undefined) return undefined;
+  try {
+    return (await readSavedText(dialects, text)).checkpoint;
+  } catch (error) {
+    if (CairnError.is(error)) return undefined;
+    throw error;
+  }
+}
+
+function textJudge(isOwn: ReturnType<typeof ownTexts>): GraphLoader['isOwnText'] {
+  return async ({ isImported, isRestored, source }, text) =>
+    !(isImported === true || isRestored === true || isInlineText(text)) || isOwn(text, source);
 }
 
 /** Refuses modules of the operator to runs of somebody else, unless they are granted by name. */
@@ -262,7 +285,6 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   };
 
   const isOwn = ownTexts({ cwd, isInside, loadText, openCatalog });
-
   const allowModule = guardModules(options, savedSource);
 
   return {
@@ -271,15 +293,8 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
     loadGraphs: loadSeveral(cwd, loadText, loadGraph),
     loadScheduled,
     loadWorkflow,
-    async readSettings(text) {
-      if (text === undefined) return undefined;
-      try {
-        return (await readSavedText(dialects, text)).checkpoint;
-      } catch (error) {
-        if (CairnError.is(error)) return undefined;
-        throw error;
-      }
-    },
+    readSettings: (text) => settingsIn(dialects, text),
+    isOwnText: textJudge(isOwn),
     needsOf: (text) => needsOf(dialects, text),
     allowModule,
     async findGraph(meta, readText) {
@@ -289,7 +304,7 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
       if (text !== undefined) {
         if (isImported) return (await readUntrusted(dialects, text, 'import the run anew with --trust')).graph;
         if (isTrusted || (await isOwn(text, source))) return (await readSavedText(dialects, text)).graph;
-        return (await readUntrusted(dialects, text, isRestored ? waysOfRestored : waysOfUntrusted)).graph;
+        return (await readUntrusted(dialects, text, waysOf(store, isRestored))).graph;
       }
       if (source === undefined) return undefined;
       await allowModule(meta, source);
