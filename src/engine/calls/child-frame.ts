@@ -93,8 +93,14 @@ function recordedChild(
   // A child run that outlives a save is identified by its name alone, because the function goes on from what it saved.
   const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== inputHash;
   const hasOtherGraph = known.graph !== undefined && known.graph !== graph.id;
-  if (!hasOtherInput && !hasOtherGraph && known.entry === entry) return known;
+  const gone = openWithout(known, graph);
+  if (!hasOtherInput && !hasOtherGraph && known.entry === entry && gone === undefined) return known;
   if (mayCallOtherwise(activation) || known.left === true) return forgetChild(core, activation, key);
+  if (gone !== undefined && !hasOtherInput)
+    return refuse(
+      activation,
+      `child run ${key} stands at node ${gone}, which its graph ${graph.id} has no more; put the node back, or say which one it is now (renamed)`,
+    );
   const place = (node: string | undefined): string => (node === undefined ? 'its start' : `'${node}'`);
   if (hasOtherGraph)
     return refuse(
@@ -105,6 +111,12 @@ function recordedChild(
     ? `child run ${key} is recorded for another input; its input must be the same whenever its node is repeated`
     : `child run ${key} is recorded as begun at ${place(known.entry)}, and is called for at ${place(entry)}`;
   return refuse(activation, reason);
+}
+
+/** A node at which the run of a child stands, and which its graph does not have any more: it would end there as if all were done. */
+function openWithout({ nodes, failure, cancelled }: FrameTree, { nodeIndex }: Graph): string | undefined {
+  if (failure !== undefined || cancelled !== undefined) return undefined;
+  return Object.keys(nodes).find((id) => nodes[id]?.fired === undefined && !nodeIndex.has(id));
 }
 
 /** Removes a child run from the record, with its questions and the calls made to it. */

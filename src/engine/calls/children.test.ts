@@ -158,3 +158,28 @@ test('W6.3 an input that does not fit a child fails its caller, and names the ch
     data: { child: 'greet' },
   });
 });
+
+test('W6 H3 a child run that stands at a node which its graph has no more is refused, and goes on when the node is back', async () => {
+  const { engine } = createBench();
+  const paid: string[] = [];
+  const parent = (name: string) => {
+    const child = graphOf(
+      'child',
+      [node(name, 'human', (ctx) => ctx.ask({ prompt: 'Pay?' })), node('pay', 'external', () => void paid.push('pay'))],
+      edges(`> ${name}`, `${name} > pay`, 'pay >'),
+    );
+    return graphOf(
+      'parent',
+      [node('sub', 'read', async (ctx) => (await ctx.run(child, {}, { name: 'k' })).status)],
+      edges('> sub', 'sub >'),
+    );
+  };
+  const { waits } = await runToRest(engine, parent('ask'), {}, 'r');
+  await engine.answer('r', waits[0]?.waitId ?? '', 'yes');
+  const refused = await resumeToRest(engine, 'r', parent('approve'));
+  expect(refused).toMatchObject({ status: 'failed', error: { cause: { code: 'NODE_CALL_REFUSED' } } });
+  expect(String((refused.error?.cause as Error).message)).toContain('child run k stands at node ask');
+  expect(paid).toEqual([]);
+  const done = await resumeToRest(engine, 'r', parent('ask'));
+  expect([done.status, done.state.outputs['sub'], paid]).toEqual(['completed', 'completed', ['pay']]);
+});
