@@ -132,6 +132,31 @@ describe('X5.4', () => {
     });
   });
 
+  test('X5.4 a replay tells that a child run would be refused: another one is on record, or the node at which it stands is gone', async () => {
+    const store = createMemoryStore();
+    const parent = (name: string, asks: string) => {
+      const child = new AgentGraph({}, { id: 'child' })
+        .addNode(asks, humanNode({ prompt: 'Pay?', choices }))
+        .addNode('pay', () => 'paid', { effectClass: 'external' })
+        .addEdge(START, asks)
+        .addEdge(asks, 'pay')
+        .addEdge('pay', END);
+      return new AgentGraph({}, { id: 'parent' })
+        .addNode('sub', async (ctx) => (await ctx.run(child, {}, { name })).status)
+        .addEdge(START, 'sub')
+        .addEdge('sub', END)
+        .compile({ store });
+    };
+    await parent('one', 'ask').invoke({}, { runId: 'r' });
+    const check = async (name: string, asks: string) => {
+      const { engine, graph } = parent(name, asks);
+      return told(await engine.check('r', { graph, replay: true }));
+    };
+    expect(await check('one', 'ask')).toEqual([]);
+    expect((await check('two', 'ask')).join()).toMatch(/^bricks sub: STEPS_CHANGED.* two .*: one/u);
+    expect((await check('one', 'approve')).join()).toMatch(/^bricks sub: NODE_CALL_REFUSED.*one stands at node ask/u);
+  });
+
   test('X5.4 a replay tells that a function would begin another effect, and begins nothing', async () => {
     const { check } = await waiting();
     const begun: string[] = [];

@@ -93,14 +93,10 @@ function recordedChild(
   // A child run that outlives a save is identified by its name alone, because the function goes on from what it saved.
   const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== inputHash;
   const hasOtherGraph = known.graph !== undefined && known.graph !== graph.id;
-  const gone = openWithout(known, graph);
-  if (!hasOtherInput && !hasOtherGraph && known.entry === entry && gone === undefined) return known;
+  const stranded = strandedFault(known, graph, key);
+  if (!hasOtherInput && !hasOtherGraph && known.entry === entry && stranded === undefined) return known;
   if (mayCallOtherwise(activation) || known.left === true) return forgetChild(core, activation, key);
-  if (gone !== undefined && !hasOtherInput)
-    return refuse(
-      activation,
-      `child run ${key} stands at node ${gone}, which its graph ${graph.id} has no more; put the node back, or say which one it is now (renamed)`,
-    );
+  if (stranded !== undefined && !hasOtherInput) return refuse(activation, stranded);
   const place = (node: string | undefined): string => (node === undefined ? 'its start' : `'${node}'`);
   if (hasOtherGraph)
     return refuse(
@@ -113,10 +109,17 @@ function recordedChild(
   return refuse(activation, reason);
 }
 
-/** A node at which the run of a child stands, and which its graph does not have any more: it would end there as if all were done. */
-function openWithout({ nodes, failure, cancelled }: FrameTree, { nodeIndex }: Graph): string | undefined {
+/** Says that a child run stands at a node which its graph does not have any more, if so: it would end there as if all were done. */
+export function strandedFault(
+  { nodes, failure, cancelled }: FrameTree,
+  { id, nodeIndex }: Graph,
+  key: string,
+): string | undefined {
   if (failure !== undefined || cancelled !== undefined) return undefined;
-  return Object.keys(nodes).find((id) => nodes[id]?.fired === undefined && !nodeIndex.has(id));
+  const gone = Object.keys(nodes).find((node) => nodes[node]?.fired === undefined && !nodeIndex.has(node));
+  return gone === undefined
+    ? undefined
+    : `child run ${key} stands at node ${gone}, which its graph ${id} has no more; put the node back, or say which one it is now (renamed)`;
 }
 
 /** Removes a child run from the record, with its questions and the calls made to it. */

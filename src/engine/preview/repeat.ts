@@ -7,7 +7,12 @@ import type { EffectClass, NodeContext, StepOptions } from '../../graph/contract
 import { Context } from '../calls/context.ts';
 import { isEffect, type RunCore } from '../live-run/run-core.ts';
 import type { Activation } from '../live-run/loop.ts';
-import { nameOfStepKey } from '../visit-records/call-keys.ts';
+import { callKey, nameOfStepKey } from '../visit-records/call-keys.ts';
+import type { FrameTree } from '../../state/tree.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { graphOf } from '../../graph/runnable-graph.ts';
+import { hasEffectNodes } from '../calls/changed-code.ts';
+import { strandedFault } from '../calls/child-frame.ts';
 
 /** How far a function came. */
 export type RepeatEnd =
@@ -87,11 +92,24 @@ function guarded(core: RunCore, activation: Activation, stop: (end: RepeatEnd) =
       );
       return new Promise(() => {});
     };
+  const childOf =
+    (ctx: NodeContext) =>
+    (given: object, _input: unknown, options: { readonly name?: string } = {}): Promise<never> => {
+      const { name: inCode = 'run' } = options;
+      // What a part of a function calls has other names.
+      if (ctx !== own) return never('a child run', 'read');
+      const name = activation.node.inCode?.steps.get(inCode) ?? inCode;
+      const graph = graphOf(given);
+      const { children = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
+      const fault = graph === undefined ? undefined : childFault(activation, ctx, { graph, name, children });
+      if (fault !== undefined) stop(failed(fault));
+      return never(`child run ${name}`, 'read');
+    };
   const overlay = (ctx: NodeContext): NodeContext => {
     const made: Readonly<Record<string, unknown>> = {
       step: stepOf(ctx),
-      run: () => never('a child run', 'read'),
-      start: () => never('a child run', 'read'),
+      run: childOf(ctx),
+      start: childOf(ctx),
       save: () => never('a save', 'pure'),
       models: refused('a call of a model'),
       blobs: refused('a blob'),
@@ -108,6 +126,32 @@ function guarded(core: RunCore, activation: Activation, stop: (end: RepeatEnd) =
     });
   };
   return overlay(own);
+}
+
+interface CalledChild {
+  readonly graph: Graph;
+  readonly name: string;
+  readonly children: Readonly<Record<string, FrameTree>>;
+}
+
+/** Why a child run would be refused: it stands at a node that is gone, or is a new one before others that are on record. */
+function childFault(
+  activation: Activation,
+  ctx: NodeContext,
+  { graph, name, children }: CalledChild,
+): CairnError | undefined {
+  const node = activation.path.join('/');
+  const key = callKey(name, 1);
+  const known = Object.hasOwn(children, key) ? children[key] : undefined;
+  if (known !== undefined) {
+    const reason = known.graph === graph.id ? strandedFault(known, graph, key) : undefined;
+    return reason === undefined ? undefined : new CairnError('NODE_CALL_REFUSED', { call: 'run', node, reason });
+  }
+  const others = Object.entries(children).flatMap(([one, { left }]) => (left === true ? [] : [nameOfStepKey(one)]));
+  const recorded = [...uncalledSteps(activation, ctx), ...others];
+  return recorded.length > 0 && hasEffectNodes(graph)
+    ? new CairnError('STEPS_CHANGED', { node, step: name, recorded })
+    : undefined;
 }
 
 /**
