@@ -99,9 +99,11 @@ function drawnNode(id: string, node: StructureNode | undefined, { tone, visits }
   const inner = subgraph?.nodes.length ?? 0;
   const name = labelOfNode(node) ?? id;
   const more = [...(visits > 1 ? [`×${count(visits)}`] : []), ...(inner > 0 ? [`⊞ ${count(inner)}`] : [])].join(' ');
+  const seen = shorten(name, more === '' ? nameMax : nameMax - 4);
   const words = [
     // What is seen comes first, so that it can be spoken.
-    more === '' ? name : `${name} ${more}`,
+    more === '' ? seen : `${seen} ${more}`,
+    ...(seen === name ? [] : [name]),
     ...(name === id ? [] : [id]),
     toneWords[tone],
     ...(visits > 1 ? [`${visits} visits`] : []),
@@ -111,7 +113,7 @@ function drawnNode(id: string, node: StructureNode | undefined, { tone, visits }
   return {
     id,
     kind: 'node',
-    lines: [shorten(name, more === '' ? nameMax : nameMax - 4)],
+    lines: [seen],
     tone,
     more,
     title: words.filter(Boolean).join(', '),

@@ -21,6 +21,10 @@ beforeAll(async () => {
     join(studio.folder, 'workflows/note.yaml'),
     'name: note\ntitle: "Note for ${inputs.who}"\ninputs: { who: { type: str } }\nblocks: [{ id: say, type: EchoBlock, inputs: { message: "${inputs.who}" } }]\n',
   );
+  writeFileSync(
+    join(studio.folder, 'workflows/long.yaml'),
+    'name: long\nblocks: [{ id: a_block_whose_name_is_longer_than_its_box, type: EchoBlock, inputs: { message: hello } }]\n',
+  );
   isThere = await studio.open({ LAST_WORD_AT: gate });
 }, 240_000);
 afterAll(() => studio.close());
@@ -398,3 +402,13 @@ test('P6 a schedule is seen with its next time, paused and resumed', async (cont
   expect(faults).toEqual([]);
   await page.close();
 }, 240_000);
+
+test('P6 a node whose name is longer than its box is spoken as it is seen, and then whole', async (context) => {
+  if (!isThere) context.skip(absent);
+  await runInShop(studio, 'long', 'l1');
+  const { page, faults } = await studio.visit('/run?id=l1');
+  const name = /^a_block_whose_n\w*…, a_block_whose_name_is_longer_than_its_box, completed/u;
+  await page.getByRole('link', { name }).waitFor();
+  expect(await faultsOf(page)).toEqual([]);
+  expect(faults).toEqual([]);
+});
