@@ -1,11 +1,13 @@
 /** What an operator sees of limits and sets: over the records alone, so that no engine is needed. */
 import { CairnError } from '../../errors.ts';
-import { limitNameOf } from '../../graph/limit.ts';
+import { knownLimit, limitNameOf } from '../../graph/limit.ts';
 import type { LimitRecord, LimitStore } from '../../ports/limits.ts';
 import type { Store } from '../../ports/store.ts';
 import {
   appliedOf,
+  definitionOf,
   stateOf,
+  withDefinition,
   type LimitAmounts,
   type LimitEntry,
   type LimitOverride,
@@ -154,7 +156,10 @@ export async function editLimit(
   edit: LimitEdit,
 ): Promise<void> {
   const limits = limitsIn(store);
-  await changeEntry({ store: limits, tenant, workerId: writer }, name, (entry) => {
+  const defined = knownLimit(name);
+  await changeEntry({ store: limits, tenant, workerId: writer }, name, (recorded) => {
+    // Nothing has used it so far, but this process or its configuration defines it.
+    const entry = recorded ?? (defined && withDefinition(undefined, definitionOf(defined)));
     if (entry === undefined)
       throw new CairnError('USAGE_INVALID', {
         reason: `no limit ${name} is known here`,

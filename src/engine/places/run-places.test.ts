@@ -6,7 +6,7 @@ import type { LimitStore } from '../../ports/limits.ts';
 import type { Store } from '../../ports/store.ts';
 import { createEngine } from '../engine.ts';
 import type { Engine, StartOptions } from '../api.ts';
-import { editLimit } from './limit-settings.ts';
+import { editLimit, listLimits } from './limit-settings.ts';
 import { createEngineWorker, type Worker } from '../worker.ts';
 
 let count = 0;
@@ -135,6 +135,30 @@ test('FL6 a line moves on when a paused limit is resumed, though all workers wer
   await expect.poll(() => began).toEqual(['a', 'b']);
   for (const id of ['b', 'c']) end(id);
   await expect.poll(() => began).toEqual(['a', 'b', 'c']);
+  await after.worker.stop();
+});
+
+test('FL10 an operator sets a limit that is defined here before anything has used it; another name is refused', async () => {
+  const bench = createBench();
+  const limit = limitOf({ concurrency: 1 });
+  const { graph, began, end } = gated(limit);
+  const place = { store: bench.store, tenant: 'default', now: bench.clock.now(), writer: 'operator' };
+  await expect(editLimit(place, 'nowhere', { action: 'pause' })).rejects.toThrow('no limit nowhere is known here');
+  await editLimit(place, limit.name, { action: 'pause' });
+  expect(await listLimits(bench.store, 'default')).toMatchObject([
+    { name: limit.name, concurrency: 1, isPaused: true },
+  ]);
+  await start(bench, graph, 'a');
+  const before = workerOf(bench, graph);
+  await settled();
+  expect(began).toEqual([]);
+  await before.worker.stop();
+  await editLimit(place, limit.name, { action: 'resume' });
+  end('a');
+  const after = workerOf(bench, graph, 'worker-3');
+  await settled();
+  await after.worker.look();
+  await expect.poll(() => began).toEqual(['a']);
   await after.worker.stop();
 });
 
