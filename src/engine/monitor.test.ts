@@ -197,7 +197,13 @@ test('E10.8 a worker logs what it cannot advance, and a store that cannot be ask
   await within('it has looked', worker.look());
   await worker.stop();
   expect(events).toMatchObject([
-    { level: 'error', event: 'stopped', run: 'r', graph: 'g', err: { code: 'CONFIG_INVALID' } },
+    {
+      level: 'error',
+      event: 'stopped',
+      run: 'r',
+      graph: 'g',
+      err: { code: 'CONFIG_INVALID', hint: 'Correct the option named.' },
+    },
   ]);
   await bench.store.close();
   const away = createEngineWorker({ engine: createEngine({ ...bench.options }) });

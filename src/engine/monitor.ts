@@ -258,6 +258,6 @@ function messageOf(error: unknown): string {
 
 /** An error of this library's own, as logs have it. */
 function loggedError(thrown: unknown): LoggedError {
-  const { name, code, message } = CairnError.from(thrown);
-  return { type: name, code, message };
+  const { name, code, message, hint } = CairnError.from(thrown);
+  return { type: name, code, message, hint };
 }

@@ -13,6 +13,8 @@ export interface LoggedError {
   readonly message: string;
   /** Name and message, and the frames of the user's own code below them. */
   readonly stack?: string;
+  /** What to do next, of an error of this library. */
+  readonly hint?: string;
 }
 
 /** What an event is about. There is no input, no output and no message of a conversation among it. */

@@ -35,6 +35,13 @@ test('E10.8 an event is one line of JSON with the fields that readers of pino kn
   });
 });
 
+test('E10.8 of an error of this library, a line for people ends with what to do next', () => {
+  const { log, lines } = linesOf({ isPlain: true });
+  const err = { type: 'CairnError', code: 'RUN_GRAPH_CHANGED', message: 'it is gone', hint: 'Put it back.' };
+  log.error({ event: 'stopped', run: 'r1', err }, 'it is gone [RUN_GRAPH_CHANGED]');
+  expect(lines).toEqual(['stopped    r1  it is gone [RUN_GRAPH_CHANGED] Put it back.']);
+});
+
 test('E10.8 for people an event is a plain line, with paths below their folder and nothing that a terminal would obey', () => {
   const { log, lines } = linesOf({ isPlain: true, cwd: '/app' });
   log.info({ event: 'taken', run: 'r1' }, 'taken');

@@ -38,9 +38,10 @@ function jsonLine(level: LogLevel, fields: LogFields, msg: string): string {
   return jsonText({ level: numbers[level], time: Date.now(), msg, ...fields });
 }
 
-/** `failed     r1  charge: card refused at charge (pay.ts:9:11)`; what is about no run is its message alone. */
-function plainLine({ event, run }: LogFields, msg: string, cwd: string | undefined): string {
-  const text = printable(cwd === undefined || cwd === '/' ? msg : msg.replaceAll(`${cwd}/`, ''));
+/** `failed     r1  charge: card refused at charge (pay.ts:9:11)`, and what to do next, if that is known; what is about no run is that alone. */
+function plainLine({ event, run, err }: LogFields, msg: string, cwd: string | undefined): string {
+  const said = err?.hint === undefined ? msg : `${msg} ${err.hint}`;
+  const text = printable(cwd === undefined || cwd === '/' ? said : said.replaceAll(`${cwd}/`, ''));
   if (run === undefined) return text;
   return `${event.padEnd(9)}  ${printable(run)}${msg === event ? '' : `  ${text}`}`;
 }
@@ -65,6 +66,6 @@ export function logWarnings(log: Log): () => void {
 
 /** Logs an error that is no event of a run. */
 export function logFault(log: Log, event: string, thrown: unknown): void {
-  const { name, code, message } = CairnError.from(thrown);
-  log.error({ event, err: { type: name, code, message } }, `${message} [${code}]`);
+  const { name, code, message, hint } = CairnError.from(thrown);
+  log.error({ event, err: { type: name, code, message, hint } }, `${message} [${code}]`);
 }
