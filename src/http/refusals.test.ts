@@ -109,3 +109,13 @@ test('D48 chats are served below the version and where they were at first, and t
   expect(await pathsOf(handler)).toEqual(['/chat', '/chat/{chat}', '/chat/{chat}/stream', '/chat/{chat}/stop']);
   expect(await pathsOf(serve())).toEqual([]);
 });
+
+test('a mistyped field is told with the one that is near, and names of the path are not offered', async () => {
+  const handler = serve();
+  for (const [path, title] of [
+    ['/v1/runs?lable=a%3Db', 'there is no field lable; did you mean label?'],
+    ['/v1/runs?zzzz=1', 'there is no field zzzz'],
+    ['/v1/runs/r?runIdd=1', 'there is no field runIdd'],
+  ] as const)
+    expect(await (await ask(handler, path)).json()).toMatchObject({ code: 'USAGE_INVALID', title });
+});

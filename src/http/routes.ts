@@ -2,6 +2,7 @@
 import { CairnError } from '../errors.ts';
 import { pointerTo } from '../schema/json-pointer.ts';
 import type { AnyOperation, Field } from '../operations/contract/operation.ts';
+import { nearest } from '../operations/contract/nearest.ts';
 import * as operations from '../operations/table.ts';
 
 /** A JSON Schema (2020-12). */
@@ -82,8 +83,11 @@ export function readInput(
   const input: Record<string, unknown> = {};
   const take = (name: string, value: (field: Field) => unknown): void => {
     const known = Object.hasOwn(route.fields, name) ? route.fields[name] : undefined;
-    if (known === undefined || (route.inPath.has(name) && !(name in inPath)))
-      throw invalid(`there is no field ${name}`, name);
+    if (known === undefined || (route.inPath.has(name) && !(name in inPath))) {
+      const own = Object.keys(route.fields).filter((field) => !route.inPath.has(field));
+      const guess = nearest(name, own);
+      throw invalid(`there is no field ${name}${guess === undefined ? '' : `; did you mean ${guess}?`}`, name);
+    }
     if (input[known.name] !== undefined) throw invalid(`${name} is given under two names`, name);
     input[known.name] = value(known.field);
   };

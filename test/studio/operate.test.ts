@@ -405,8 +405,8 @@ test('P6 a schedule is seen with its next time, paused and resumed', async (cont
 
 test('P6 a node whose name is longer than its box is spoken as it is seen, and then whole', async (context) => {
   if (!isThere) context.skip(absent);
-  await runInShop(studio, 'long', 'l1');
-  const { page, faults } = await studio.visit('/run?id=l1');
+  await runInShop(studio, 'long', 'long-name');
+  const { page, faults } = await studio.visit('/run?id=long-name');
   const name = /^a_block_whose_n\w*…, a_block_whose_name_is_longer_than_its_box, completed/u;
   await page.getByRole('link', { name }).waitFor();
   expect(await faultsOf(page)).toEqual([]);

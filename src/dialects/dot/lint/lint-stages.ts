@@ -350,7 +350,7 @@ function lintChoices(report: Report, stage: Stage): void {
         'label_conflict',
         edge.attributes.placeOf('label'),
         `${JSON.stringify(other)} and ${JSON.stringify(label)} have the same key ${key}: it stands for the first`,
-        'mark keys: `[K] Label`',
+        'give one of them another key: `[K] Label`',
       );
     else keys.set(key, label);
   }
