@@ -178,7 +178,7 @@ test('G9 what can never be met is refused when a schedule is added', () => {
   expect(codeOf('pause')).toBe('USAGE_INVALID');
 });
 
-test('W7.12 an end that leaves no time is refused, also where the schedule takes the place of another, and is told as a date', () => {
+test('W7.12 an end that leaves no time is refused, also where the schedule takes the place of another, and is told as a date; a list fits the screen', () => {
   const folder = openFolder();
   folder.write('report.yaml', workflow);
   const add = (...more: readonly string[]) =>
@@ -190,4 +190,10 @@ test('W7.12 an end that leaves no time is refused, also where the schedule takes
   expect(folder.json('schedule', 'list')).toMatchObject({ schedules: [{ runId: 'cairn:schedule:report' }] });
   expect(add('--ends', '2096-02-30').err).toContain('ends is no time: "2096-02-30"');
   expect(add('--ends', '2096-02-29').out).toContain('  endsAt: default → 2096-02-29 00:00:00\n');
+  expect(add('--timezone', 'America/Argentina/Buenos_Aires', '--name', 'long'.repeat(9)).code).toBe(0);
+  const widths = folder
+    .cairn('schedule', 'list')
+    .out.split('\n')
+    .map(({ length }) => length);
+  expect(Math.max(...widths)).toBeLessThanOrEqual(80);
 });

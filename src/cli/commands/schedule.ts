@@ -31,7 +31,7 @@ const fields: FieldsOf<ScheduleArguments> = {
 
 const columns = [
   { title: 'SCHEDULE', canShrink: true },
-  { title: 'WHEN' },
+  { title: 'WHEN', canShrink: true },
   { title: 'NEXT' },
   { title: 'LAST STARTED', canShrink: true },
   { title: 'FILE', canShrink: true },

@@ -197,6 +197,8 @@ interface Kind {
   readonly fits: (value: unknown) => boolean;
   /** What the value must be, in words for messages. */
   readonly name: string;
+  /** What is wrong with a value that does not fit, where that says more. */
+  readonly faultOf?: (value: unknown) => string;
 }
 
 const text: Kind = { fits: isText, name: 'text' };
@@ -267,6 +269,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   retention: {
     fits: (value) => retentionFaults(value).length === 0,
     name: '{ completed, failed, cancelled, runs, perLabel, remember }',
+    faultOf: (value) => retentionFaults(value).join('; '),
   },
   traceparent: text,
   bounds: object,
@@ -459,6 +462,6 @@ export function checkOptions(call: Call, options: unknown): void {
     }
     const kind: Kind = kinds[name];
     if (value !== undefined && !kind.fits(value))
-      throw new CairnError('CONFIG_INVALID', { path, reason: `it must be ${kind.name}` });
+      throw new CairnError('CONFIG_INVALID', { path, reason: kind.faultOf?.(value) ?? `it must be ${kind.name}` });
   }
 }

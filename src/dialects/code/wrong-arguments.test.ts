@@ -123,3 +123,19 @@ test.each<readonly [string, () => unknown]>([
   expect(error).toBeInstanceOf(CairnError);
   expect((error as CairnError).code).toMatch(/^(CONFIG|GRAPH|ID)_INVALID$/);
 });
+
+test('D18 retention that is none is refused with the setting at fault', () => {
+  const faultOf = (retention: unknown): unknown => {
+    try {
+      return graph().compile({ store: createMemoryStore(), retention });
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  expect(faultOf({ complete: '7d' })).toContain('retention.complete is no setting; they are completed, failed');
+  expect(faultOf({ completed: '7days' })).toContain('retention.completed must be a time such as 12h, 7d or 4w');
+  expect(faultOf({ runs: 3, perLabel: { user: 0 } })).toContain(
+    'retention.perLabel.user must be a whole number from 1',
+  );
+  expect(faultOf(null)).toContain('retention must hold settings by name');
+});
