@@ -158,6 +158,29 @@ const wayOut: ReadonlyMap<string, string> = new Map(
   }),
 );
 
+const inShell = 'compute it in a Shell block';
+/** Filters of the usual set that have no counterpart. As functions they are names of others. */
+const filterWayOut: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    first: 'write list[0]',
+    last: 'write list[-1]',
+    sort: inShell,
+    unique: inShell,
+    reverse: inShell,
+    round: inShell,
+    sum: inShell,
+    select: 'use for_each with a condition, or compute it in a Shell block',
+    reject: 'use for_each with a condition, or compute it in a Shell block',
+    dictsort: 'use for_each over the mapping: each.key, each.value',
+    title: inShell,
+    capitalize: inShell,
+    indent: 'write the text with its indentation, or compute it in a Shell block',
+    safe: 'leave it out: nothing is escaped in texts',
+    escape: inShell,
+    e: inShell,
+  }),
+);
+
 /** Whether a word before a bracket is a known function, even if only to be refused by name. */
 export function isKnownFunction(name: string): boolean {
   return Object.hasOwn(functions, name) || wayOut.has(name);
@@ -174,6 +197,8 @@ export function writeCall(writer: BraceWriter, call: Call): void {
   const known = Object.keys(forms).join(', ');
   const near = nearest(call.name, Object.keys(forms));
   const fix =
-    wayOut.get(call.name) ?? (near === undefined ? `use one of: ${known}; or a block` : `did you mean ${near}?`);
+    wayOut.get(call.name) ??
+    (call.kind === 'filter' ? filterWayOut.get(call.name) : undefined) ??
+    (near === undefined ? `use one of: ${known}; or a block` : `did you mean ${near}?`);
   throw new TextError(call.start, `there is no ${what} ${call.name} here`, fix);
 }

@@ -176,6 +176,8 @@ test.each([
   ["{{ render('x', inputs) }}", [3, 'there is no function render here', /give the text as an input/]],
   ["a {{ read_file('x') }}", [5, 'there is no function read_file here', /ReadFiles block/]],
   ['{{ inputs.x | selectattr("a") }}', [3, 'there is no filter selectattr here', /for_each/]],
+  ['{{ inputs.x | first }}', [3, 'there is no filter first here', /list\[0\]/]],
+  ['{{ inputs.x | sort | join("-") }}', [3, 'there is no filter sort here', /Shell block/]],
   ['{{ inputs.x | trimm }}', [3, 'there is no filter trimm here', /did you mean trim/]],
   ['{{ inputs.x | constructor }}', [3, 'there is no filter constructor here', /use one of/]],
   ['{{ inputs.x.items() }}', [3, 'there is no method items here', /for_each over the mapping/]],
