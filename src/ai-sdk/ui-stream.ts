@@ -167,8 +167,10 @@ export async function readMessagesSince(
   const say = (text: string, id = `${runId}:user:${messages.length + 1}`): void =>
     void messages.push({ id, role: 'user', parts: [{ type: 'text', text }] });
   const agentMessage = async (seq: number): Promise<void> => {
-    const view = await readMessageView(run, node, seq);
-    if (view === undefined || view.visit <= (known?.isSettled === true ? known.visit : 0)) return;
+    const read = await readMessageView(run, node, seq);
+    if (read === undefined || read.visit <= (known?.isSettled === true ? known.visit : 0)) return;
+    // What is waited for now is no matter of messages before the last.
+    const view = seq === head ? read : { ...read, waits: [] };
     const message = messageOf(idOf(runId, node, view.visit), view, stopped.get(view.visit));
     // A visit that failed and was tried again ends twice.
     const place = messages.findIndex(({ id }) => id === message.id);

@@ -261,6 +261,16 @@ test('CH3 the user approves what is meant for the user, over a reload, and the m
   expect(page.messages.length).toBe(2);
 });
 
+test('CH3 what a chat waits for is told by its last message alone', async () => {
+  const { handler } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch);
+  await say(chat, 'hello');
+  await say(chat, 'send it');
+  const messages = shownOf(await openPage('c1', fetch));
+  expect(messages.map(({ metadata }) => metadata?.waits.length)).toEqual([undefined, undefined, undefined, 1]);
+});
+
 test('CH4 an approval for staff is shown as waiting, without its words, and cannot be given in the chat', async () => {
   const { handler, engine } = serve();
   const fetch = fetchOf(handler, tokens.ann);
