@@ -115,6 +115,9 @@ const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 /** The limit of this name in this process. */
 export const knownLimit = (name: string): Limit | undefined => known.get(name)?.limit;
 
+/** The names of the limits of this process. */
+export const knownLimits = (): readonly string[] => [...known.keys()];
+
 /** The limits that are named, without those that are named twice. @throws CONFIG_INVALID one is not defined here */
 export function limitsNamed(refs: LimitRef | readonly LimitRef[]): readonly Limit[] {
   const limits = (Array.isArray(refs) ? (refs as readonly LimitRef[]) : [refs as LimitRef]).map((ref) => {

@@ -2,8 +2,10 @@
 import { lintVerdicts } from '../../dialects/dot/lint/lint-pipeline.ts';
 import { dialectOf } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
-import type { Violation } from '../../graph/graph.ts';
+import type { Graph, Violation } from '../../graph/graph.ts';
+import { knownLimit, knownLimits } from '../../graph/limit.ts';
 import { lintGraph } from '../../graph/lint/lint-graph.ts';
+import { nearest } from '../../graph/nearest.ts';
 import { exportField } from '../contract/fields.ts';
 import type { FieldsOf, Operation, WorkContext } from '../contract/operation.ts';
 import { definition, flag, listOf, objectOf, violation } from '../contract/output-shapes.ts';
@@ -59,8 +61,25 @@ async function lintText(context: WorkContext, text: string, source: string): Pro
   const { workflow, violations } = (await context.openWorkflows()).check(text, source);
   if (workflow === undefined) return violations;
   // A pipeline has rules of its own, which say all of it in its own words.
-  if (dialectOf(workflow.graph.text ?? '') === 'dot') return [...violations, ...lintVerdicts(workflow.graph)];
-  return [...violations, ...lintGraph(workflow.graph)];
+  if (dialectOf(workflow.graph.text ?? '') === 'dot')
+    return [...violations, ...lintVerdicts(workflow.graph), ...lintLimits(workflow.graph)];
+  return [...violations, ...lintGraph(workflow.graph), ...lintLimits(workflow.graph)];
+}
+
+/** The limits that a text names and that nothing defines here. A node under one would fail when its turn comes. */
+function lintLimits({ id, nodes, policies }: Graph): readonly Violation[] {
+  const named = [
+    { place: `graph ${id}`, limit: policies.limit },
+    ...nodes.map((node) => ({ place: `node ${node.id}`, limit: node.limit })),
+  ];
+  return named.flatMap(({ place, limit }) =>
+    [limit ?? []].flat().flatMap((ref): readonly Violation[] => {
+      if (typeof ref !== 'string' || knownLimit(ref) !== undefined) return [];
+      const guess = nearest(ref, knownLimits());
+      const fix = `${guess === undefined ? '' : `did you mean ${guess}? `}define it under \`limits\` in the configuration, or in code that every worker loads`;
+      return [{ rule: 'limit_unknown', severity: 'warning', place, message: `no limit ${ref} is defined here`, fix }];
+    }),
+  );
 }
 
 async function lintModule(
