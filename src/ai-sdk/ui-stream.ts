@@ -82,6 +82,7 @@ export async function* messageChunks(
   let view = await readMessageView(run, node, head);
   const isWanted = (): boolean => view !== undefined && view.visit >= first;
   if (view !== undefined && isWanted()) yield* writer.update(view);
+  let hasPaused = false;
   if (!isResting(listed, since) && !(isWanted() && view?.isSettled === true && since === undefined))
     for await (const event of history.follow(runId, {
       after: head,
@@ -95,15 +96,22 @@ export async function* messageChunks(
           | ({ readonly type: 'model-restarted' } & { call?: string; delta?: undefined });
         if (type === 'model-restarted') yield* writer.restart();
         else if (type === 'model-delta' && call !== undefined && delta !== undefined) yield* writer.piece(call, delta);
-      } else if (event.type === 'checkpoint' && concerns(event, node)) {
+        continue;
+      }
+      if (event.type !== 'checkpoint') continue;
+      if (concerns(event, node)) {
         // Who takes the run up makes the answer under way anew.
         if (event.change.some(({ kind }) => kind === 'resume')) yield* writer.restart();
         view = await readMessageView(run, node, event.seq);
         if (view !== undefined && isWanted()) yield* writer.update(view);
         if (isWanted() && view?.isSettled === true) break;
-        // What was posted just before a pause is taken behind it.
-        if (isRest(event) && (!isPause(event) || isResting(await history.find(runId), since))) break;
+        if (isRest(event) && !isPause(event)) break;
+        hasPaused ||= isPause(event);
       }
+      // What was posted just before a pause is taken behind it: the run may have gone on since, and rest again further on.
+      if (!hasPaused) continue;
+      const now = await history.find(runId);
+      if (event.seq >= now.head && isResting(now, since)) break;
     }
   if (signal?.aborted !== true) yield* writer.finish(await endOf(run, view));
 }

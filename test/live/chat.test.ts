@@ -216,27 +216,36 @@ test('CH2 what was told before a page is reloaded comes in one piece, and is not
   await when(async () => (await fetch('http://localhost/chat/c1/stream')).status === 204);
 });
 
-test('CH2 the stream of what was posted just before a pause goes on over it, until the run has taken it and rests', async () => {
-  const runId = 'r';
-  const pauses = [4, 6].map((seq) => ({ type: 'checkpoint', runId, seq, change: [{ kind: 'pause' }] }));
-  const seen: number[] = [];
-  const statuses = ['running', 'paused', 'paused'];
-  const history = {
-    find: async () => ({ head: 3 + seen.length, status: statuses[seen.length], hasMessages: seen.length === 1 }),
-    visit: async () => {
-      throw new CairnError('USAGE_INVALID', { reason: 'not begun' });
-    },
-    async *waits() {},
-    async *follow() {
-      for (const pause of pauses) {
-        seen.push(pause.seq);
-        yield pause;
-      }
-    },
-  } as unknown as ChatRun['history'];
-  for await (const chunk of toUIMessageStream({ runId, history }, 'clerk', { since: 3 })) expect(chunk).toBe(undefined);
-  expect(seen).toEqual([4, 6]);
-});
+test.each([
+  { how: 'has not taken it yet', heads: [4, 6], waiting: [true, false] },
+  { how: 'has taken it and rests again by then', heads: [6, 6], waiting: [false, false] },
+])(
+  'CH2 the stream of what was posted just before a pause goes on over it where the run $how',
+  async ({ heads, waiting }) => {
+    const runId = 'r';
+    const pauses = [4, 6].map((seq) => ({ type: 'checkpoint', runId, seq, change: [{ kind: 'pause' }] }));
+    const seen: number[] = [];
+    const history = {
+      find: async () =>
+        seen.length === 0
+          ? { head: 3, status: 'running', hasMessages: true }
+          : { head: heads[seen.length - 1], status: 'paused', hasMessages: waiting[seen.length - 1] },
+      visit: async () => {
+        throw new CairnError('USAGE_INVALID', { reason: 'not begun' });
+      },
+      async *waits() {},
+      async *follow() {
+        for (const pause of pauses) {
+          seen.push(pause.seq);
+          yield pause;
+        }
+      },
+    } as unknown as ChatRun['history'];
+    for await (const chunk of toUIMessageStream({ runId, history }, 'clerk', { since: 3 }))
+      expect(chunk).toBe(undefined);
+    expect(seen).toEqual([4, 6]);
+  },
+);
 
 test('CH3 the user approves what is meant for the user, over a reload, and the message goes on as the same one', async () => {
   const { handler } = serve();
