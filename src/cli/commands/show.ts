@@ -99,44 +99,33 @@ function stackLines({ error }: ShowCheckpointOutput['change'][number], cwd: stri
   return errorLines(failure, { cwd, nameWorker: describeWorker }).map((line) => `  ${line}`);
 }
 
-function printDetails({ screen, cwd, commandLine }: Session, details: ShowCheckpointOutput, stack: boolean): void {
-  const {
-    checkpointId,
-    runId,
-    seq,
-    at,
-    tags,
-    parent,
-    graphHash,
-    encoding,
-    sizeBytes,
-    checksum,
-    change,
-    recorded,
-    answered,
-    view,
-  } = details;
+/** What a checkpoint is, in names and values. */
+function aboutPairs(details: ShowCheckpointOutput): readonly (readonly [string, string])[] {
+  const { title, labels = {}, tags, deaths, awaits = [], parent, view, ...rest } = details;
   const costs = formatCosts(view);
-  const died = deathWords(details.deaths);
-  const labels = Object.entries(details.labels ?? {})
-    .map(([name, value]) => `${name}=${value}`)
-    .join(' ');
-  const pairs: (readonly [string, string])[] = [
-    ['run', `${printable(runId)}@${seq}`],
-    ...(details.title === undefined ? [] : [['title', printable(details.title)] as const]),
-    ...(labels === '' ? [] : [['labels', printable(labels)] as const]),
+  const died = deathWords(deaths);
+  const labelled = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return [
+    ['run', `${printable(rest.runId)}@${rest.seq}`],
+    ...(title === undefined ? [] : [['title', printable(title)] as const]),
+    ...(labelled.length === 0 ? [] : [['labels', printable(labelled.join(' '))] as const]),
     ['status', view.status],
-    ['at', formatTime(at)],
+    ['at', formatTime(rest.at)],
     ...(tags.length > 0 ? [['tags', printable(tags.join(', '))] as const] : []),
     ...(died === undefined ? [] : [['died', died] as const]),
-    ...(details.awaits ?? []).map((awaited) => ['waits for', awaitedWords(awaited)] as const),
+    ...awaits.map((awaited) => ['waits for', awaitedWords(awaited)] as const),
     ['parent', parent ?? 'none'],
     ...(costs === undefined ? [] : [['spent', costs] as const]),
-    ['graph', graphHash],
-    ['stored', `${encoding}, ${sizeBytes} bytes`],
-    ['checksum', checksum],
+    ['graph', rest.graphHash],
+    ['stored', `${rest.encoding}, ${rest.sizeBytes} bytes`],
+    ['checksum', rest.checksum],
   ];
-  screen.print(`${screen.paint('strong', 'checkpoint')} ${checkpointId}`, formatPairs(pairs, '  '));
+}
+
+function printDetails({ screen, cwd, commandLine }: Session, details: ShowCheckpointOutput, stack: boolean): void {
+  const { checkpointId, runId, seq, change, recorded, answered, view } = details;
+  const costs = formatCosts(view);
+  screen.print(`${screen.paint('strong', 'checkpoint')} ${checkpointId}`, formatPairs(aboutPairs(details), '  '));
   screen.print(
     '',
     'What happened:',
