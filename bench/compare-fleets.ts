@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { cairnFleet, fillQueue, openPeerFleets, warmUpOf, workQueue, type FleetSystem } from './fleet.ts';
 import { NotMeasured } from './group.ts';
 import { median } from './median.ts';
-import { startServer, type MeasuredServer } from './postgres.ts';
+import { inOwnDatabase, startServer, type MeasuredServer } from './postgres.ts';
 import { openServerCpu } from './process-cpu.ts';
 
 const { values: options } = parseArgs({
@@ -59,24 +59,19 @@ const cells: readonly Cell[] = (['Postgres', 'SQLite'] as const)
   )
   .filter(({ system, store, workers }) => new RegExp(options.only, 'i').test(`${system.name} ${store} ${workers}`));
 
-let databases = 0;
-
 /** A queue on Postgres, in a database of its own, which is removed. */
 async function measureOnPostgres(
   { system, workers }: Cell,
   server: MeasuredServer,
   cpu: () => number,
 ): Promise<Measured> {
-  databases += 1;
-  const name = `fleet_${databases}`;
-  await server.pool.query(`create database ${name}`);
-  const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
-  fillQueue(system, url, runs);
-  await server.pool.query('select pg_stat_statements_reset()');
-  const { seconds, workerMs, serverMs } = await workQueue(system, url, { runs, workers, serverCpu: cpu });
-  const { rows } = await server.pool.query(`select sum(calls)::text as calls from pg_stat_statements`);
-  await server.pool.query(`drop database ${name} with (force)`);
-  return { seconds, workerMs, serverMs, statements: Number(rows[0]?.['calls']) };
+  return inOwnDatabase(server, async (url) => {
+    fillQueue(system, url, runs);
+    await server.pool.query('select pg_stat_statements_reset()');
+    const { seconds, workerMs, serverMs } = await workQueue(system, url, { runs, workers, serverCpu: cpu });
+    const { rows } = await server.pool.query(`select sum(calls)::text as calls from pg_stat_statements`);
+    return { seconds, workerMs, serverMs, statements: Number(rows[0]?.['calls']) };
+  });
 }
 
 /** A queue in a file, which is removed. What is asked of SQLite is counted by processes of their own. */

@@ -30,6 +30,17 @@ export interface MeasuredServer {
   readonly stop: () => Promise<void>;
 }
 
+let databases = 0;
+
+/** Calls a function with the URL of a database of its own, which is removed afterwards. */
+export async function inOwnDatabase<T>({ url, pool }: MeasuredServer, use: (url: string) => Promise<T>): Promise<T> {
+  const name = `own_${(databases += 1)}`;
+  await pool.query(`create database ${name}`);
+  const result = await use(Object.assign(new URL(url), { pathname: `/${name}` }).href);
+  await pool.query(`drop database ${name} with (force)`);
+  return result;
+}
+
 /** A page of the log is written whole the first time after each of the server's own checkpoints, so none of those comes meanwhile. */
 const settings = ['max_wal_size=4GB', 'checkpoint_timeout=1h', 'autovacuum_naptime=5s'];
 

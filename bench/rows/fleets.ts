@@ -1,8 +1,8 @@
 /** A worker over a queue of runs of ten steps on Postgres, in CPU of worker and server, beside openworkflow and DBOS in turns. */
 import { resolve } from 'node:path';
 import { cairnFleet, fillQueue, openPeerFleets, warmUpOf, workQueue, type FleetSystem } from '../fleet.ts';
-import type { Group, Repetition } from '../group.ts';
-import { startServer } from '../postgres.ts';
+import type { Group, Repetition, Sample } from '../group.ts';
+import { inOwnDatabase, startServer } from '../postgres.ts';
 import { openServerCpu } from '../process-cpu.ts';
 
 const runs = 600;
@@ -24,19 +24,15 @@ export const fleets: Group = {
     const peers = openPeerFleets();
     const server = await startServer();
     const serverCpu = await openServerCpu(server);
-    let databases = 0;
-    const cpuOfRun = async (system: FleetSystem): Promise<number> => {
-      const name = `fleet_${(databases += 1)}`;
-      await server.pool.query(`create database ${name}`);
-      const url = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
-      fillQueue(system, url, runs);
-      const { workerMs, serverMs } = await workQueue(system, url, { runs, workers: 1, serverCpu });
-      await server.pool.query(`drop database ${name} with (force)`);
-      return (workerMs + serverMs) / (runs - warmUpOf(runs));
-    };
+    const cpuOfRun = (system: FleetSystem): Promise<number> =>
+      inOwnDatabase(server, async (url) => {
+        fillQueue(system, url, runs);
+        const { workerMs, serverMs } = await workQueue(system, url, { runs, workers: 1, serverCpu });
+        return (workerMs + serverMs) / (runs - warmUpOf(runs));
+      });
     const repeat = async (): Promise<Repetition> => {
       const oursMs = await cpuOfRun(ours);
-      const beside: [string, { ours: number; floor: number; unit: 'ms' }][] = [];
+      const beside: [string, Sample][] = [];
       for (const peer of peers)
         beside.push([nameBeside(peer.name), { ours: oursMs, floor: await cpuOfRun(peer), unit: 'ms' }]);
       return { ...Object.fromEntries(beside), [nameAlone]: { ours: oursMs, floor: goalMs, unit: 'ms' } };

@@ -125,7 +125,7 @@ class AgentLoop {
   /** Calls for a summary since the last one that was used: a model may have said nothing. */
   #summaries: ModelSteps | undefined;
   /** Whether summaries on record that nobody asked for were passed over. */
-  #arePassed = false;
+  #hasPassedSummaries = false;
   /** Everything that was sent to the model since its last answer; recorded with the next model call. */
   #note: TurnNote;
   #faulty: number;
@@ -247,9 +247,9 @@ class AgentLoop {
     const changed = this.#tellChange();
     const note = { ...this.#note, ...(omitted > 0 && { left: omitted }), ...(changed !== undefined && { changed }) };
     // What was to be said in short is not, under other limits. Once all on record was called again, there is none any more.
-    if (this.#summaries === undefined && this.#models.isCaughtUp && !this.#arePassed) {
+    if (this.#summaries === undefined && this.#models.isCaughtUp && !this.#hasPassedSummaries) {
       this.#ctx.past.passOver((one) => one.startsWith(`${name} `));
-      this.#arePassed = true;
+      this.#hasPassedSummaries = true;
     }
     const atMost = (): Amounts => boundsOf(this.#ctx.models, this.#settings, conversation.tokens(), steps);
     const response = await this.#models.call(this.#settings, messages, { note, atMost });

@@ -36,15 +36,15 @@ export function settingsReader(
     return { isOwn: await isOwnText(metaOf(run), text), settings: await readSettings(text) };
   };
   return async (run) => {
-    const given = await read(run);
-    if (given.isOwn) return mergeSettings(ofConfig, given.settings);
+    const ofRun = await read(run);
+    if (ofRun.isOwn) return mergeSettings(ofConfig, ofRun.settings);
     const { store } = options;
     const { rows } = await store.listRuns({ tenant: run.tenant, graphId: run.graphId, limit: lookedAt });
     for (const other of differentTexts(rows)) {
       const { isOwn, settings } = await read(other);
       if (isOwn) return mergeSettings(ofConfig, settings);
     }
-    return mergeSettings(ofConfig, rows.length < lookedAt ? given.settings : undefined);
+    return mergeSettings(ofConfig, rows.length < lookedAt ? ofRun.settings : undefined);
   };
 }
 

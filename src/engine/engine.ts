@@ -469,6 +469,7 @@ class CairnEngine implements Engine {
       ...(isWaiting && { isQueued: true as const }),
       ...(queued && { queued }),
     };
+    // The same object, since what is completed is looked up by it.
     return withPosted(this.#env, run, Object.assign(standing, found));
   }
 

@@ -30,14 +30,14 @@ export async function checkAnswers(
   const isNode = (name: string): boolean => name.split('/').some((part) => nodes.has(part));
   let doubted = arms.filter((arm) => hasOnlyAnswers(arm, baseline) && !Object.keys(arm.answers ?? {}).some(isNode));
   if (doubted.length === 0 || items.length > itemsMax || items.some(isMadeByExperiment)) return;
-  const asked = new Set<string>();
+  const questions = new Set<string>();
   for (const runId of items) {
     const run = await store.readRun({ tenant, runId });
     if (run === undefined) continue;
     const { root } = await loadState(store, blobs, run);
     const open = Object.entries(root.waits).map(([waitId, wait]): KnownWait => ({ ...wait, waitId }));
     const waits = [...open, ...(await readAnswered({ store, blobs }, run, run.head))];
-    for (const wait of waits) asked.add(wait.name ?? nodeNameOf(wait)).add(nodeNameOf(wait));
+    for (const wait of waits) questions.add(wait.name ?? nodeNameOf(wait)).add(nodeNameOf(wait));
     doubted = doubted.filter(
       ({ answers = {} }) => !Object.keys(answers).some((name) => waitsNamed(waits, name).length > 0),
     );
@@ -45,10 +45,10 @@ export async function checkAnswers(
   }
   const [arm] = doubted;
   const [name = ''] = Object.keys(arm?.answers ?? {});
-  const guess = nearest(name, [...asked]);
+  const guess = nearest(name, [...questions]);
   throw new CairnError('CONFIG_INVALID', {
     path: `arms.${arm?.name}.answers`,
-    reason: `none of the runs was asked ${name}${asked.size === 0 ? ', nor anything' : `; they were asked ${[...asked].toSorted().join(', ')}`}`,
+    reason: `none of the runs was asked ${name}${questions.size === 0 ? ', nor anything' : `; they were asked ${[...questions].toSorted().join(', ')}`}`,
     hint: guess === undefined ? 'Name the question by its node or its name.' : `Did you mean ${guess}?`,
   });
 }

@@ -137,12 +137,12 @@ function judgeBaseline({ code, base }: Judging, { isReproduced, isEqual, value }
 }
 
 /** Characters of each of two values that a pair keeps. */
-const keptLength = 80;
+const valueLengthMax = 80;
 
 /** Where an output differs first. Of values under names of secrets it is told that they differ, and not what they are. */
 function differenceOf(before: unknown, now: unknown): readonly string[] | undefined {
   if (isDeepStrictEqual(before, now)) return undefined;
-  return firstDifference(shown(before), shown(now), keptLength) ?? ['values differ that are not shown'];
+  return firstDifference(shown(before), shown(now), valueLengthMax) ?? ['values differ that are not shown'];
 }
 
 /** The verdict of the first scorer, and by how much each one's number is more than that of what it is compared with. */

@@ -69,8 +69,8 @@ function printTable({ screen }: Session, output: CheckRunsOutput): void {
   if (leftOut > 0) screen.note(`${countOf(leftOut, 'run')} left out of the sample.`);
   if (others > 0) {
     const named = Object.entries(otherGraphs).map(([graphId, runs]) => `${graphId} (${runs})`);
-    const told = [...named.slice(0, othersMax), ...(named.length > othersMax ? ['…'] : [])].join(', ');
-    screen.note(...wrap(printable(`${countOf(others, 'run')} of other graphs not checked: ${told}`), screen.rowWidth));
+    const names = [...named.slice(0, othersMax), ...(named.length > othersMax ? ['…'] : [])].join(', ');
+    screen.note(...wrap(printable(`${countOf(others, 'run')} of other graphs not checked: ${names}`), screen.rowWidth));
   }
 }
 

@@ -155,14 +155,14 @@ interface Place {
   readonly isPassing?: boolean;
 }
 
-/** What of a long question stays. */
-const promptBytes = 4 * 1024;
+/** Characters of a long question that stay. */
+const promptLength = 4 * 1024;
 
 /** A question's text, or its beginning. Texts of many megabytes are no questions; all the same they must not keep a run from being shown. */
 function cutPrompt(text: string, bytesMax: number): string {
   if (Buffer.byteLength(text) <= bytesMax) return text;
-  const shown = text.slice(0, promptBytes).toWellFormed();
-  return `${shown}… (${text.length - shown.length} more characters)`;
+  const start = text.slice(0, promptLength).toWellFormed();
+  return `${start}… (${text.length - start.length} more characters)`;
 }
 
 function omitFrom(value: unknown, { properties, items, format }: JsonSchema, around: Place): unknown {
