@@ -10,8 +10,8 @@ import type { FoundConfig } from './config/read-config.ts';
 import { mergeSettings } from './keep-clean.ts';
 import type { GraphLoader } from './workflows/graph-loader.ts';
 
-/** Where the text of a run is somebody else's, so many runs of its graph are looked at for one of the user's own. */
-const lookedAt = 100;
+/** Where the text of a run is somebody else's, at most so many runs of its graph are looked at for one of the user's own. */
+const runsMax = 100;
 
 /** What a text says, and whether it is the user's own. */
 interface TextSettings {
@@ -39,12 +39,12 @@ export function settingsReader(
     const ofRun = await read(run);
     if (ofRun.isOwn) return mergeSettings(ofConfig, ofRun.settings);
     const { store } = options;
-    const { rows } = await store.listRuns({ tenant: run.tenant, graphId: run.graphId, limit: lookedAt });
+    const { rows } = await store.listRuns({ tenant: run.tenant, graphId: run.graphId, limit: runsMax });
     for (const other of differentTexts(rows)) {
       const { isOwn, settings } = await read(other);
       if (isOwn) return mergeSettings(ofConfig, settings);
     }
-    return mergeSettings(ofConfig, rows.length < lookedAt ? ofRun.settings : undefined);
+    return mergeSettings(ofConfig, rows.length < runsMax ? ofRun.settings : undefined);
   };
 }
 

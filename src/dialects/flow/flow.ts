@@ -120,7 +120,7 @@ const optionKeys = [
 ] as const satisfies readonly (keyof FlowOptions)[];
 const needKeys = ['node', 'on', 'when'] as const satisfies readonly (keyof NeedOf<string, unknown>)[];
 
-const ons: readonly NonNullable<AnyNeed['on']>[] = ['completed', 'failed', 'any', 'rejected'];
+const needConditions: readonly NonNullable<AnyNeed['on']>[] = ['completed', 'failed', 'any', 'rejected'];
 
 type AnyNode = FlowNode<FlowWork, Readonly<Record<string, FlowWork>>>;
 type AnyNeed = NeedOf<string, unknown>;
@@ -228,10 +228,10 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
         );
       } else if (found.has(node))
         fault(`node ${name} needs ${node} twice`, 'name it once, with one condition for both');
-      else if (need.on !== undefined && !ons.includes(need.on))
+      else if (need.on !== undefined && !needConditions.includes(need.on))
         fault(
           `node ${name} needs ${node} on ${JSON.stringify(need.on)}, which is not known`,
-          `use one of: ${ons.join(', ')}`,
+          `use one of: ${needConditions.join(', ')}`,
         );
       else if (need.on === 'rejected' && this.#nodes[node]?.approval === undefined)
         fault(

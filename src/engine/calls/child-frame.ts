@@ -93,10 +93,10 @@ function recordedChild(
   // A child run that outlives a save is identified by its name alone, because the function goes on from what it saved.
   const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== inputHash;
   const hasOtherGraph = known.graph !== undefined && known.graph !== graph.id;
-  const stranded = strandedFault(known, graph, key);
-  if (!hasOtherInput && !hasOtherGraph && known.entry === entry && stranded === undefined) return known;
+  const nodeFault = removedNodeFault(known, graph, key);
+  if (!hasOtherInput && !hasOtherGraph && known.entry === entry && nodeFault === undefined) return known;
   if (mayCallOtherwise(activation) || known.left === true) return forgetChild(core, activation, key);
-  if (stranded !== undefined && !hasOtherInput) return refuse(activation, stranded);
+  if (nodeFault !== undefined && !hasOtherInput) return refuse(activation, nodeFault);
   const place = (node: string | undefined): string => (node === undefined ? 'its start' : `'${node}'`);
   if (hasOtherGraph)
     return refuse(
@@ -110,7 +110,7 @@ function recordedChild(
 }
 
 /** Says that a child run stands at a node which its graph does not have any more, if so: it would end there as if all were done. */
-export function strandedFault(
+export function removedNodeFault(
   { nodes, failure, cancelled }: FrameTree,
   { id, nodeIndex }: Graph,
   key: string,

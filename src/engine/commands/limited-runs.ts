@@ -28,7 +28,7 @@ export async function cancelSuperseded(
  */
 export async function isAwaitedInLine({ places, store, tenant }: EngineEnvironment, run: RunRow): Promise<boolean> {
   const queued = await places.find(run);
-  if (queued !== undefined) await places.tend(queued.key);
+  if (queued !== undefined) await places.healIfDue(queued.key);
   const caller = currentAttempt();
   if (queued === undefined || caller === undefined || caller.runId === run.runId) return queued !== undefined;
   const parent = await store.readRun({ tenant, runId: caller.runId });

@@ -150,9 +150,9 @@ export class Limiter {
    * Looks after the line in which a run stands that is awaited here, since there may be no worker that does: now and then, whoever asks. If
    * it cannot be done, the next time does it.
    */
-  async tend(key: string): Promise<void> {
+  async healIfDue(key: string): Promise<void> {
     await this.#use()
-      .runs.tend({ name: limitNameOf(key), key })
+      .runs.healIfDue({ name: limitNameOf(key), key })
       .catch(() => undefined);
   }
 

@@ -23,7 +23,7 @@ const reservedNewMs = 60_000;
 /** Whether the holders of a full key are still there is looked at this often. */
 const checkEveryMs = 1_000;
 /** A line in which a run stands that is awaited is looked after this often: about as often as a worker sweeps. */
-const tendEveryMs = 3_000;
+const healEveryMs = 3_000;
 /** Lines that a sweep looks at. */
 const sweptLines = 50;
 
@@ -59,7 +59,7 @@ export class RunPlaces {
   /** When the holders of a key were last looked at, in monotonic ms. */
   readonly #checkedAt = new Map<string, number>();
   /** When lines of awaited runs were last looked after, in monotonic ms. */
-  readonly #tendedAt = new Map<string, number>();
+  readonly #healedAt = new Map<string, number>();
   /** The end of what this process does to a key; what comes next waits for it. */
   readonly #turns = new Map<string, Promise<unknown>>();
   #sweptUpTo: string | undefined;
@@ -242,11 +242,11 @@ export class RunPlaces {
   }
 
   /** Heals a key, unless it was healed here a moment ago for another run of its line. */
-  async tend(key: LimitKey): Promise<void> {
+  async healIfDue(key: LimitKey): Promise<void> {
     const now = this.#records.clock.monotonic();
-    for (const [other, at] of this.#tendedAt) if (at + tendEveryMs <= now) this.#tendedAt.delete(other);
-    if (this.#tendedAt.has(key.key)) return;
-    this.#tendedAt.set(key.key, now);
+    for (const [other, at] of this.#healedAt) if (at + healEveryMs <= now) this.#healedAt.delete(other);
+    if (this.#healedAt.has(key.key)) return;
+    this.#healedAt.set(key.key, now);
     await this.heal(key);
   }
 

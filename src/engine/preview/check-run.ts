@@ -75,7 +75,7 @@ function ofSource(graph: Graph, { frame }: RunTree, recoded: true | readonly str
 const gravity = ({ kind }: RunFinding): number => findingKinds.indexOf(kind);
 
 /** What is said of a difference beside what it is. */
-const inTheWayBy: Readonly<Record<string, string>> = {
+const verdictWords: Readonly<Record<string, string>> = {
   'needs-migration': '; its state needs a migration',
   'needs-consent': '; a resume is refused unless it leaves it out (leaveOutAdded)',
 };
@@ -88,7 +88,7 @@ function ofRefusal(error: CairnError, { runId }: RunRow): readonly RunFinding[] 
   if (inTheWay.length > 0)
     return inTheWay.map(({ what, detail, verdict }) => ({
       kind: 'bricks',
-      why: `${what}: ${detail}${inTheWayBy[verdict] ?? ''}${what === 'node removed' ? removedHint : ''}`,
+      why: `${what}: ${detail}${verdictWords[verdict] ?? ''}${what === 'node removed' ? removedHint : ''}`,
     }));
   return [{ kind: 'bricks', why: `${error.code}: ${error.message.replaceAll(runId, 'RUN')}` }];
 }

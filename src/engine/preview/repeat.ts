@@ -12,7 +12,7 @@ import type { FrameTree } from '../../state/tree.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { graphOf } from '../../graph/runnable-graph.ts';
 import { hasEffectNodes } from '../calls/changed-code.ts';
-import { strandedFault } from '../calls/child-frame.ts';
+import { removedNodeFault } from '../calls/child-frame.ts';
 
 /** How far a function came. */
 export type RepeatEnd =
@@ -144,7 +144,7 @@ function childFault(
   const key = callKey(name, 1);
   const known = Object.hasOwn(children, key) ? children[key] : undefined;
   if (known !== undefined) {
-    const reason = known.graph === graph.id ? strandedFault(known, graph, key) : undefined;
+    const reason = known.graph === graph.id ? removedNodeFault(known, graph, key) : undefined;
     return reason === undefined ? undefined : new CairnError('NODE_CALL_REFUSED', { call: 'run', node, reason });
   }
   const others = Object.entries(children).flatMap(([one, { left }]) => (left === true ? [] : [nameOfStepKey(one)]));
